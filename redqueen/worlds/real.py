@@ -34,6 +34,7 @@ from redqueen.worlds.site import (
     SITES,
     SiteState,
     SiteVisit,
+    distinct,
     shortest,
 )
 
@@ -127,15 +128,12 @@ class Real:
     @cached_property
     def _dealt(self) -> tuple[Task, ...]:
         sites = [self.only] if self.only else list(SITES)
-        found, known, number = list[Task](), set[str](), 0
-        while len(found) < self.count + self.tests:
+
+        def drawn(number: int) -> Task:
             site, kind = sites[number % len(sites)], KINDS[number // len(sites) % len(KINDS)]
-            rng, number = Random(derive(number, "real", site)), number + 1
-            task = _drawn(f"{site}{number}", site, kind, rng)
-            if (same := repr((task.facts["begins"], task.prompt))) not in known:
-                known.add(same)
-                found.append(task)
-        return tuple(found)
+            return _drawn(f"{site}{number + 1}", site, kind, Random(derive(number, "real", site)))
+
+        return distinct(self.count + self.tests, drawn, "begins")
 
     def open(self, task: Task, seed: int) -> RealVisit:
         return RealVisit(task)

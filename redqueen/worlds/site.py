@@ -339,16 +339,15 @@ class Site:
     @cached_property
     def _dealt(self) -> tuple[Task, ...]:
         kinds = [self.only] if self.only else list(SITES)
-        found, known, number = list[Task](), set[str](), 0
-        while len(found) < self.count + self.tests:
+
+        def drawn(number: int) -> Task:
             kind = kinds[number % len(kinds)]
-            rng, number = Random(derive(number, "site", kind)), number + 1
+            rng = Random(derive(number, "site", kind))
             before = SITES[kind].begin(rng)
             prompt, after = SITES[kind].goal(before, rng)
-            if (same := repr((before, prompt))) not in known:
-                known.add(same)
-                found.append(_task(f"{kind}{number}", kind, prompt, before, after))
-        return tuple(found)
+            return _task(f"{kind}{number + 1}", kind, prompt, before, after)
+
+        return distinct(self.count + self.tests, drawn, "before")
 
     def with_goal(self, task: Task, after: State, prompt: str) -> Task:
         before = task.facts["before"]
@@ -365,6 +364,18 @@ class Site:
         """The shortest acts that do the task, and `DONE`."""
         visit = self.open(task, 0)
         return (*shortest(visit, visit.done, f"{task.id}: {task.prompt}"), DONE)
+
+
+def distinct(count: int, draw: Callable[[int], Task], state: str) -> tuple[Task, ...]:
+    """The first `count` tasks that `draw` makes of the numbers from 0 on, no two of which begin in the same state (the
+    fact of that name) with the same wording."""
+    found = dict[str, Task]()
+    number = 0
+    while len(found) < count:
+        task = draw(number)
+        found.setdefault(repr((task.facts[state], task.prompt)), task)
+        number += 1
+    return tuple(found.values())
 
 
 def shortest(visit: SiteVisit, done: Callable[[SiteState], bool], what: str) -> tuple[str, ...]:

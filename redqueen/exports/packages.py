@@ -13,8 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from redqueen.games.catalogue import find_game
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.measures.of_games import TREE_NODES
 from redqueen.play.table import waits
-from redqueen.protocols import Game, HoldsOut, has
+from redqueen.protocols import Game
 from redqueen.trust.no_links import write_whole
 from redqueen.types import RedQueenError
 
@@ -28,8 +30,9 @@ class Form:
     script: str
     about: str
     points: str = ""  # entry points
-    exact: str = ""  # the end of the script where the game has exact measures
-    alone: str = ""  # and where it is played alone, in a world: nobody is exploited
+    exact: str = ""  # the end of the script where the game is measured exactly
+    plain: str = ""  # and where it is not: in a world, with free text, with too many histories
+    measured: str = ""  # said of the exact measure in the README
 
 
 FOUND = '''"""{title} for {form}, written by `redqueen export`."""
@@ -100,21 +103,22 @@ def exact(tokenizer, every=1):
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
-from {module} import dataset, exact, rollouts
+from {module} import {parts}
 
 tokenizer, model = (kind.from_pretrained(sys.argv[1]) for kind in (AutoTokenizer, AutoModelForCausalLM))
 args = GRPOConfig("out", per_device_train_batch_size=16, num_generations=8, max_steps=20)
 """,
-            "The trainer's model plays every seat. `python train.py MODEL` trains and prints the exact exploitability.",
+            "The trainer's model plays every seat. `python train.py MODEL` trains.",
             exact="""play, measured = rollouts(), exact(tokenizer, every=5)
 own = {{"processing_class": tokenizer, "rollout_func": play, "callbacks": [measured]}}
 GRPOTrainer(model, play.reward, args, dataset(100), **own).train()
 print([(step, round(figures["exploitability"], 3)) for step, figures in measured.found])
 """,
-            alone="""play = rollouts()
+            plain="""play = rollouts()
 own = {{"processing_class": tokenizer, "rollout_func": play}}
 GRPOTrainer(model, play.reward, args, dataset(100), **own).train()
 """,
+            measured="It prints the exact exploitability every five steps.",
         ),
         "verifiers": Form(
             "verifiers==0.4.0",
@@ -137,8 +141,8 @@ async def main():
             print([(trace.info["redqueen"]["seat"], trace.reward) for trace in episode.traces])
 asyncio.run(main())
 """,
-            "Each seat is an agent. `python use.py http://HOST/v1 MODEL` plays it with verifiers, and "
-            "`redqueen exploitability {spec} --model http://HOST/v1#MODEL` measures the model exactly.",
+            "Each seat is an agent. `python use.py http://HOST/v1 MODEL` plays it with verifiers.",
+            measured="`redqueen exploitability {named} --model http://HOST/v1#MODEL` measures the model exactly.",
         ),
         "openenv": Form(
             "openenv==0.10.0",
@@ -153,7 +157,7 @@ env, total = GameEnvironment(), 0.0
 for seed in range(100):
     seen = env.reset(seed=seed)
     while not seen.done:
-        seen = env.step(GameAction(message=seen.choices[0]))
+        seen = env.step(GameAction(message=seen.choices[0] if seen.choices else "I pass."))
     total += seen.reward
 print("mean score", total / 100)
 """,
@@ -192,20 +196,30 @@ def package(spec: str, form: str, title: str = "") -> Package:
         "title_id": "".join(part.capitalize() for part in short.split("_")),
         "form": form,
         "spec": _beside(spec, own),
+        "named": _in_package(spec, own, module),
     }
+    exact = measured_exactly(game)
+    words["parts"] = "dataset, exact, rollouts" if exact else "dataset, rollouts"
+    about = " ".join(filter(None, (how.about, how.measured if exact else ""))).format(**words)
     head = FOUND if own else FOUND.replace("from pathlib import Path\n\n", "")
     files = {
         "pyproject.toml": _project(module, ["redqueen", *how.needs.split()]) + how.points.format(**words),
-        "README.md": f"# {short} for {form}\n\n{how.about.format(**words)}\n",
+        "README.md": f"# {short} for {form}\n\n{about}\n",
         f"{module}/__init__.py": (head + how.module).format(**words),
     }
-    if how.script:
-        alone = has(game, HoldsOut) and len(game.roles) == 1
-        script = (how.script + (how.alone if alone else how.exact)).format(**words)
-        files["train.py" if form == "trl" else "use.py"] = script
+    script = (how.script + (how.exact if exact else how.plain)).format(**words)
+    files["train.py" if form == "trl" else "use.py"] = script
     for file in own:
         files[f"{module}/{Path(file).name}"] = Path(file).read_text(encoding="utf-8")
     return Package(module, files)
+
+
+def measured_exactly(game: Game) -> bool:
+    """Whether somebody else may exploit who plays the game, and its histories can be listed."""
+    try:
+        return len(game.roles) > 1 and bool(GameTree(game, TREE_NODES).states)
+    except RedQueenError:
+        return False
 
 
 def files_in(spec: str) -> list[str]:
@@ -225,6 +239,13 @@ def _beside(spec: str, files: Sequence[str]) -> str:
     pieces = re.split("(" + "|".join(map(re.escape, sorted(files, key=len, reverse=True))) + ")", spec)
     code = [f"str(Path(__file__).with_name({Path(each).name!r}))" if each in files else repr(each) for each in pieces]
     return " + ".join(each for each in code if each != "''")
+
+
+def _in_package(spec: str, files: Sequence[str], module: str) -> str:
+    """A specification whose files are those of the package."""
+    for file in files:
+        spec = spec.replace(file, f"{module}/{Path(file).name}")
+    return spec
 
 
 def checked(game: Game) -> Game:

@@ -47,6 +47,7 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "rhymes": "redqueen.questions.small.rhymes:Rhymes",
         "translation": "redqueen.questions.small.translation:Translation",
         "done": "redqueen.questions.task_done:Done",
+        "hindsight": "redqueen.questions.set_by_doing:SetByDoing",
     }
 )
 _CATALOGUE = Catalogue("question set", QUESTIONS, "redqueen.questions", older="redqueen.domains")

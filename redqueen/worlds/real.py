@@ -40,6 +40,7 @@ from redqueen.worlds.site import (
 
 SAY, IMPOSSIBLE = "say ", "impossible"  # acts that end a visit, as `DONE` does
 FORM = "End with done, with say and a word that answers, or with impossible where it cannot be done."
+LONGEST = 200  # characters of an answer
 KINDS = ("act", "answer", "act", "impossible")  # in turn: half of the tasks are acts
 
 
@@ -185,7 +186,7 @@ class RealVisit:
 
     def act(self, said: str) -> Observation:
         if said in (DONE, IMPOSSIBLE) or said.startswith(SAY):
-            self._said = said[:200]
+            self._said = said if len(said) <= LONGEST else f"{said[:LONGEST]}..."  # no answer is as long
             return Observation("The end.", over=True)
         return self._seen(self._site.act(said))
 

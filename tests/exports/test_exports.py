@@ -23,11 +23,12 @@ from redqueen.exports.match import Exact, OneSeat, shown
 from redqueen.exports.packages import FORMS, files_in, package, write
 from redqueen.games.catalogue import find_game
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.talk import ask, told
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.guests.installed import environment
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.players.scripted import FirstChoice, Uniform
-from redqueen.types import Ask, Message, RedQueenError, Seat
+from redqueen.types import Ask, Message, Outcome, RedQueenError, Seat, Task
 
 ROOT = Path(__file__).parents[2]
 LAMP = (ROOT / "docs" / "worlds.md").read_text().split("```python\n")[-1].split("```")[0]
@@ -122,6 +123,48 @@ def test_a_board_too_large_for_a_tree_has_its_replies_from_matches():
     assert len(env.acts) == 9
     with pytest.raises(RedQueenError):
         game_env(find_game("negotiation"))
+
+
+class Words:
+    """Each of many tasks asks for a word of its own."""
+
+    name, roles = "words", ("agent",)
+
+    def tasks(self):
+        return [Task(str(number), prompt="Say it.") for number in range(1500)]
+
+    def play(self, task, rng):
+        seat, word = Seat("agent"), f"w{task.id}"
+        said = yield from ask(seat, told(task.prompt), (word, "no"))
+        return Outcome({seat: float(said == word)})
+
+
+def test_a_reply_that_no_random_match_had_has_a_number_of_its_own():
+    check_env = pytest.importorskip("gymnasium.utils.env_checker").check_env
+    from redqueen.exports.gymnasium_env import game_env
+
+    env = game_env(Words())
+    check_env(env, skip_render_check=True)
+    assert env.action_space.n == len(env.acts) + 4  # twice as many as a view lists
+    new = 0
+    for seed in range(20):
+        _, info = env.reset(seed=seed)
+        legal = np.flatnonzero(info["action_mask"])
+        assert len(legal) == 2
+        if info["new_acts"]:
+            new += 1
+            assert env.step(len(env.acts))[1] == 1.0
+            env.reset(seed=seed)
+            assert env.step(len(env.acts) + 1)[1] == 0.0  # nothing has this number
+    assert new > 15
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("spec", "exact"), [("kuhn_poker", True), ("acting:site", False), ("negotiation", False)])
+def test_what_cannot_be_measured_exactly_is_not_promised(form, spec, exact):
+    found = package(spec, form)
+    script = found.files.get("train.py", found.files.get("use.py", ""))
+    assert ("exact" in found.files["README.md"] + script or "exploitability" in script) is exact
 
 
 def exported(spec, form, folder, monkeypatch):

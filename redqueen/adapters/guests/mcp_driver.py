@@ -16,9 +16,10 @@ import shlex
 from contextlib import AsyncExitStack
 from typing import Any
 
-from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
+from redqueen.guests.guest_process import AGENT, one_turn, question, read_tasks
 
 CLOSED = -32000  # the code of an error that says that the server is gone
+WANTED = 'a task is an object with a prompt, and an answer or a check {"tool": NAME, "holds": TEXT}'
 
 
 def load(settings: dict[str, Any]) -> Server:
@@ -30,7 +31,7 @@ class Server:
         import mcp  # noqa: F401  # a guest without it does not start
 
         self.settings = settings
-        self.tasks, self.held_out = read_tasks(settings["tasks"])
+        self.tasks, self.held_out = read_tasks(settings["tasks"], judged, WANTED)
 
     def about(self) -> dict[str, Any]:
         repeatable = bool(self.settings["repeatable"])
@@ -133,6 +134,16 @@ class ServerSession:
     def close(self) -> None:
         self.ended.set()
         self.loop.run_until_complete(asyncio.wait([self.life], timeout=2.0))
+
+
+def judged(number: int, row: dict[str, Any]) -> dict[str, Any]:
+    """The task of a row. Raises ValueError for one that nothing tells done from undone."""
+    task = question(number, row)
+    check = task["facts"]["row"].get("check")
+    whole = isinstance(check, dict) and isinstance(check.get("tool"), str) and str(check.get("holds", ""))
+    if not (task["answer"] if check is None else whole):
+        raise ValueError(WANTED)
+    return task
 
 
 def input_schema(tool: Any) -> dict[str, Any]:

@@ -6,11 +6,13 @@
     limits       memory, open files; no file, no core
 
 A layer that this machine does not have is left out, as with Monty alone. A pool starts a script in place of Monty's
-program, which `started_behind` writes and `monty_start` carries out.
+program, which `started_behind` writes and `monty_start` carries out. The script lies in memory: the system forgets it
+with this process, however that ends.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import sys
@@ -36,11 +38,30 @@ def started_behind(program: str, memory: int) -> tuple[str, Callable[[], object]
     removes the script; the program itself where this system has no such walls."""
     if sys.platform != "linux" or " " in sys.executable or len(sys.executable) > 100:  # what a first line can hold
         return program, lambda: None
-    folder = tempfile.mkdtemp(prefix="redqueen-monty-")
-    script = Path(folder) / "monty"
     text = SCRIPT.format(
         python=sys.executable, folder=str(Path(__file__).resolve().parents[3]), program=program, memory=memory
     )
+    return _in_memory(text) or _in_a_folder(text)
+
+
+def _in_memory(text: str) -> tuple[str, Callable[[], object]] | None:
+    """The path of a script that is in no folder, and what removes it; None where this system runs none."""
+    try:
+        script = os.memfd_create("redqueen-monty")
+    except OSError:
+        return None
+    os.write(script, text.encode())
+    path = f"/proc/{os.getpid()}/fd/{script}"
+    if os.access(path, os.X_OK):
+        return path, partial(os.close, script)
+    os.close(script)
+    return None
+
+
+def _in_a_folder(text: str) -> tuple[str, Callable[[], object]]:
+    """The same of a script in a folder of its own, which stays where this process is killed."""
+    folder = tempfile.mkdtemp(prefix="redqueen-monty-")
+    script = Path(folder) / "monty"
     script.write_text(text, encoding="utf-8")
     script.chmod(stat.S_IRUSR | stat.S_IXUSR)
     return str(script), partial(shutil.rmtree, folder, ignore_errors=True)

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from redqueen.adapters.guests.mcp_driver import judged
 from redqueen.adapters.guests.trl_driver import given, usage
 from redqueen.contracts.games import check_game
 from redqueen.contracts.worlds import check_world
@@ -175,3 +176,17 @@ def test_faulty_tasks_are_named_by_their_line(tmp_path):
     path.write_text('{"prompt": "a"}\n{"word": "b"}\n')
     with pytest.raises(RedQueenError, match="line 2: a task is an object with a prompt or a question"):
         find_world(f"trl({HERE / 'shelf.py'}:Shelf,tasks={path})")
+
+
+@pytest.mark.parametrize(
+    "row", [{"prompt": "Add."}, {"prompt": "Add.", "check": {"tool": "show"}}, {"prompt": "Add.", "check": "show"}]
+)
+def test_a_task_for_a_server_that_nothing_tells_done_is_named_by_its_line(row):
+    with pytest.raises(ValueError, match="an answer or a check"):
+        judged(2, row)
+
+
+def test_a_task_for_a_server_has_an_answer_or_a_check():
+    assert judged(1, {"prompt": "Add.", "answer": "4"})["answer"] == "4"
+    check = {"tool": "show", "holds": 4}
+    assert judged(2, {"prompt": "Add.", "check": check})["facts"]["row"] == {"check": check}

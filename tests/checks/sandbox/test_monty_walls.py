@@ -1,12 +1,13 @@
 """What stands around Monty's workers, tried with a shell in the place of Monty."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from redqueen.checks.sandbox import jail_kernel
+from redqueen.checks.sandbox import jail_kernel, monty_walls
 from redqueen.checks.sandbox.monty import Monty
 from redqueen.checks.sandbox.monty_walls import started_behind
 from redqueen.checks.sandbox.runs_of_programs import Kind, Program
@@ -54,3 +55,29 @@ def test_programs_run_behind_the_walls():
     with Monty(workers=1) as monty:
         (verdict,) = monty.run([Program("def f(x):\n    return sum(range(x))", "f", (10,))])
     assert (verdict.kind, verdict.value) == (Kind.VALUE, "45")
+
+
+KILLED = """
+import os, signal
+from redqueen.checks.sandbox.monty import Monty
+from redqueen.checks.sandbox.runs_of_programs import Program
+monty = Monty(workers=1)
+print(monty.run([Program("def f():\\n    return 1", "f")])[0].value, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_process_that_is_killed_leaves_no_folder_behind(tmp_path):
+    told = {**os.environ, "TMPDIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, env=told, text=True, check=False)
+    assert (ended.stdout, ended.returncode) == ("1\n", -9), ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_without_files_in_memory_has_the_script_in_a_folder(monkeypatch):
+    monkeypatch.setattr(monty_walls, "_in_memory", lambda text: None)
+    path, end = started_behind(BASH, 64 << 20)
+    assert Path(path).name == "monty"
+    end()
+    assert not Path(path).parent.exists()

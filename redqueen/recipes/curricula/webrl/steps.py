@@ -28,7 +28,7 @@ from redqueen.protocols import COUNT, Critic, Objective, Policy, Resumable, Stat
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.task_done import NO, YES, of_episode
 from redqueen.recipes.curricula.webrl.objective import CodedRegression, coded_advantages, mean_chances
-from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer, that_takes_goals
+from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer
 from redqueen.records import TASK, task_from_json, task_to_json
 from redqueen.settings.learning_step import critic_of
 from redqueen.settings.roles import Cast
@@ -44,6 +44,7 @@ from redqueen.types import (
     Task,
     Trajectory,
 )
+from redqueen.worlds.hindsight import that_takes_goals
 
 EMPTY = Alarm(
     "no_task_can_be_set",

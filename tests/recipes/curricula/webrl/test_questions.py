@@ -10,10 +10,11 @@ from redqueen.adapters.babyai import THINGS
 from redqueen.games.acting import Acting
 from redqueen.games.talk import told
 from redqueen.questions.task_done import Done
-from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer, proposal_in
+from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer
 from redqueen.types import Ask, Refusal, Seat, Task
 from redqueen.worlds.catalogue import find_world
 from redqueen.worlds.circuits import Circuits
+from redqueen.worlds.hindsight import proposal_in
 from redqueen.worlds.proofs import Proofs
 from redqueen.worlds.site import SITES, Site, _task
 from redqueen.worlds.sql import Sql, asked_by

@@ -136,6 +136,7 @@ def _status(child: int) -> int:
 
 def _visit(driver: Any, talk: socket.socket, order: dict[str, Any]) -> None:
     """The whole life of a child: one session, and no return."""
+    os.setpgid(0, 0)  # what an environment starts ends with its visit
     with suppress(OSError, AttributeError):  # not on Linux: the child ends when its socket does
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -137,12 +137,14 @@ class Guest:
         raise AssertionError("unreachable")
 
     def ended(self, child: int) -> int:
-        """Kills a child if it lives; how it ended: its exit status, or the negative number of a signal."""
+        """Kills a child and what it started, as far as they live; how the child ended: its exit status, or the negative
+        number of a signal."""
         with self._lock:
             if self._control is None:
                 return -signal.SIGKILL
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
+            for kill in (os.kill, os.killpg):  # it leads a group of its own, but for its first moments
+                with suppress(ProcessLookupError):
+                    kill(child, signal.SIGKILL)
             try:
                 self._control.send({"ended": child})
                 return int(json.loads(self._control.line(START, 1 << 20))["status"])

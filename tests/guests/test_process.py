@@ -156,6 +156,16 @@ def test_visits_leave_nothing_behind(make):
     assert children == []
 
 
+def test_what_an_environment_starts_ends_with_its_visit(make, tmp_path):
+    episode, said = played(make(), "fork", "1", "2")
+    assert [*episode.outcome.scores.values()] == [1.0] and not said
+    started = Path(f"/proc/{(tmp_path / 'mark').read_text()}/stat")
+    late = time.monotonic() + 20.0
+    while started.exists() and " Z " not in started.read_text():
+        assert time.monotonic() < late, "it lives on"
+        time.sleep(0.02)
+
+
 def test_tools_are_called(make):
     world = seat_of(make(), "counting")
     game = Working(world)

@@ -78,6 +78,12 @@ class OneSeat:
         table.hear([Reply(text) if ask is mine else next(said) for ask in table.asks])
 
 
+def lists_replies(game: Game) -> bool:
+    """Whether whoever is asked first in a match is shown the legal replies."""
+    match = Match(game, dealt(game, 0), dict.fromkeys(game.roles, Uniform()))
+    return all(ask.choices for ask in Table(match, 0).asks)
+
+
 def dealt(game: Game, seed: int) -> Task:
     """The task of a seed, drawn by the weights of the game's tasks."""
     tasks = game.tasks()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from redqueen.exports.match import lists_replies
 from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.measures.of_games import TREE_NODES
@@ -184,6 +185,8 @@ def package(spec: str, form: str, title: str = "") -> Package:
     if form not in FORMS:
         raise RedQueenError(f"there is no form {form!r}: name {', '.join(FORMS)}")
     game = checked(find_game(spec))
+    if form == "gymnasium" and not lists_replies(game):
+        raise RedQueenError(f"{game.name} asks for free text: an environment of Gymnasium lists its acts")
     place, _, rest = spec.partition(":")
     own = files_in(spec)
     called = rest.partition(":")[0] if place.endswith(".py") else game.name

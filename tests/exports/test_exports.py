@@ -162,6 +162,7 @@ def test_a_reply_that_no_random_match_had_has_a_number_of_its_own():
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("spec", "exact"), [("kuhn_poker", True), ("acting:site", False), ("negotiation", False)])
 def test_what_cannot_be_measured_exactly_is_not_promised(form, spec, exact):
+    spec = "tic_tac_toe" if (form, spec) == ("gymnasium", "negotiation") else spec  # which lists its replies
     found = package(spec, form)
     script = found.files.get("train.py", found.files.get("use.py", ""))
     assert ("exact" in found.files["README.md"] + script or "exploitability" in script) is exact
@@ -421,6 +422,26 @@ def test_trl_trains_on_matches_and_is_measured_exactly(tmp_path, monkeypatch):
     assert after["exploitability"] == pytest.approx(tree.exploitability(tree.strategy(now)), abs=1e-6)
 
 
+@pytest.mark.slow
+def test_trl_itself_trains_in_a_world_of_ones_own(tmp_path):
+    pytest.importorskip("trl")
+    pytest.importorskip("datasets")
+    from redqueen.players.transformer.loading import tiny_model
+
+    (tmp_path / "lamp.py").write_text(LAMP)
+    place = write(package(f"acting:{tmp_path}/lamp.py:Lamp", "trl"), tmp_path / "out")
+    loaded = tiny_model(0, hidden=16, heads=2)
+    for part in (loaded.model, loaded.tokenizer):
+        part.save_pretrained(tmp_path / "tiny")
+    script = (place / "train.py").read_text()
+    (place / "train.py").write_text(script.replace("max_steps=20", "max_steps=2, use_cpu=True, bf16=False"))
+    told = {**os.environ, "PYTHONPATH": str(ROOT), "TRL_EXPERIMENTAL_SILENCE": "1"}
+    command = [sys.executable, "train.py", str(tmp_path / "tiny")]
+    done = subprocess.run(command, env=told, cwd=place, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "train_loss" in done.stdout
+
+
 def test_a_rollout_is_a_turn_of_the_named_role_with_its_matchs_score(monkeypatch):
     pytest.importorskip("transformers")
     from redqueen.exports import trl_rollouts
@@ -462,6 +483,7 @@ def test_a_rollout_is_a_turn_of_the_named_role_with_its_matchs_score(monkeypatch
         (["export", "kuhn_poker", "--as", "verl"], "as"),
         (["export", "kuhn_poker", "--as", "trl", "--name", "a b"], "letters, digits and _"),
         (["export", "kuhn_poker"], "--as"),
+        (["export", "acting:proofs", "--as", "gymnasium"], "asks for free text"),
     ],
 )
 def test_bad_input_is_one_line(words, said, tmp_path, capsys, monkeypatch):
@@ -485,8 +507,9 @@ def test_a_world_of_ones_own_goes_with_its_game(tmp_path, monkeypatch):
     pytest.importorskip("gymnasium")
     shutil.copy(ROOT / "examples" / "pictures.py", tmp_path / "mine.py")
     (tmp_path / "lamp.py").write_text(LAMP)
-    for spec in (f"acting:{tmp_path}/lamp.py:Lamp,3", f"working:{tmp_path}/mine.py:Pictures"):
-        found = package(spec, "gymnasium")
+    lamps, pictures = f"acting:{tmp_path}/lamp.py:Lamp,3", f"working:{tmp_path}/mine.py:Pictures"
+    for spec, form in (lamps, "gymnasium"), (pictures, "openenv"):
+        found = package(spec, form)
         (file,) = files_in(spec)
         assert found.files[f"{found.name}/{Path(file).name}"] == Path(file).read_text()
         assert str(tmp_path) not in found.files[f"{found.name}/__init__.py"]

@@ -235,6 +235,9 @@ class NaturalGradient:
             weight.copy_(weights[key])
 
     def state(self) -> State:
+        return self.held()
+
+    def held(self) -> State:
         return {"damping": self._damping}
 
     def restore(self, state: State) -> None:

@@ -81,8 +81,13 @@ class Optimizer:
             weight.grad = None
 
     def state(self) -> State:
-        masters = {key: value.detach().clone() for key, value in self._masters.items()}
-        return {"adamw": deepcopy(self._adamw.state_dict()), "masters": masters}
+        return deepcopy(self.held())
+
+    def held(self) -> State:
+        """What `state` gives, but the tensors themselves, which the next step changes: to be written at once, without
+        the memory of a copy."""
+        masters = {key: value.detach() for key, value in self._masters.items()}
+        return {"adamw": self._adamw.state_dict(), "masters": masters}
 
     def restore(self, state: State) -> None:
         """Restores the moments and the masters; the weights are set from the masters."""

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from redqueen.chance import derive
 from redqueen.objectives.batch import opening, take, without_opening
+from redqueen.objectives.packed import give_back
 from redqueen.objectives.tensors import tensor
 from redqueen.players.archives import read_archive
 from redqueen.players.language.chat_format import ChatFormat
@@ -50,6 +51,7 @@ from redqueen.trust.reading import read_json, within
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 PROBED = (4, 32)  # tokens that a merged model is asked about
+LARGE = 1 << 26  # bytes of a model whose freed memory is given back between phases; a small one's is not worth the time
 OF_EACH = 256  # numbers of a weight by which a base model is known
 
 
@@ -167,6 +169,8 @@ class TransformerPolicy(OpenSpeaker):
         self._recompute, self._dropout_seed = recompute, dropout_seed
         self._clock = _Clock()
         self._clock.stores.add(self.store)
+        size = sum(each.nbytes for each in loaded.model.parameters())
+        self._is_large = loaded.model.device.type == "cpu" and size > LARGE
         self._thought_at = 0  # clock time at which the minds were computed
         self._minds = Minds(self.prompt, self._compute)
 
@@ -429,6 +433,8 @@ class TransformerPolicy(OpenSpeaker):
         if self.drafting is not None:
             self.drafting.forget()
         self.forward.unpack()
+        if self._is_large:
+            give_back()  # freed blocks lie between others: the next phase's larger ones do not fit in
 
     # Remembering
 
@@ -499,7 +505,7 @@ class TransformerPolicy(OpenSpeaker):
         """Writes the files of `save_weights`, `optimizer.pt` and `policy.json` into `folder`."""
         self.save_weights(folder)
         if self._learns:
-            torch.save(self._optimizer.state(), folder / "optimizer.pt")
+            torch.save(self._optimizer.held(), folder / "optimizer.pt")
         facts = {"name": self.name, "version": self.version} | ({"base": self.base} if self.has_adapter else {})
         (folder / "policy.json").write_text(json.dumps(facts))
 

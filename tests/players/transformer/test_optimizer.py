@@ -181,3 +181,14 @@ def test_weights_follow_the_masters_that_are_restored():
     other = {"w": weight([1.0], torch.bfloat16)}
     Optimizer(other, BETAS, 0.0, NEVER).restore(state)
     assert other["w"].item() == weights["w"].item() == 0.94921875  # 243 / 256
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_written_is_the_state_without_a_copy_of_it(dtype):
+    weights = {"w": torch.ones(50).to(dtype).requires_grad_()}
+    optimizer = Optimizer(weights, BETAS, 0.1, 1.0)
+    taken(optimizer, weights, 1e-3, 0.5)
+    state, held, again = flat(optimizer.state()), flat(optimizer.held()), flat(optimizer.held())
+    assert all(torch.equal(one, other) for one, other in zip(state, held, strict=True))
+    for copy_, one, other in zip(state, held, again, strict=True):
+        assert one.data_ptr() == other.data_ptr() != copy_.data_ptr()

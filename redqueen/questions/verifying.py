@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from redqueen.checks.judge import Label
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.types import Demonstration, Task
 
 RIGHT, WRONG = "right", "wrong"
 VERIFICATION = "verification"
+_VERDICT = Label((RIGHT, WRONG))
 
 
 def about_solution(task: Task, answer: str, right: bool) -> Task:
@@ -22,9 +24,10 @@ def about_solution(task: Task, answer: str, right: bool) -> Task:
 
 
 def verdict(text: str) -> str | None:
-    """RIGHT or WRONG, if the last line of the text is that word and no other; None for anything else."""
+    """RIGHT or WRONG, if the last line of the text is that word and no other, or the text says so in prose ("Verdict:
+    wrong", "The answer is **right**."); None for anything else."""
     last = text.strip().rpartition("\n")[2].strip(" \t.!*\"'").lower()
-    return last if last in (RIGHT, WRONG) else None
+    return last if last in (RIGHT, WRONG) else _VERDICT.read(text)
 
 
 def verified(inner: str = "sums", skill: float = 0.6) -> Taught | TaughtProposable:

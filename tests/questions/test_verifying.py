@@ -30,9 +30,19 @@ def test_a_verifier_is_shown_the_question_and_the_answer_and_not_what_is_right()
         ("incorrect", None),
         ("right\nI am not sure", None),
         ("", None),
+        ("I have checked it.\n\nVerdict: wrong", WRONG),
+        ("The answer is **right**.", RIGHT),
+        ("7+8 is 15, not 16. So the final answer is wrong.", WRONG),
+        ("[[right]]", RIGHT),
+        ('{"verdict": "wrong"}', WRONG),
+        ("The answer is right. On reflection, the answer is wrong.", None),
+        ("The answer is not right.", None),
+        ("The right answer is 15.", None),
+        ("What is wrong: it is 15.", None),
+        ("End with right or wrong, alone on the last line.", None),
     ],
 )
-def test_a_verdict_is_the_last_line_and_one_word_of_two(text, given):
+def test_a_verdict_is_the_last_line_and_one_word_of_two_or_is_said_in_prose(text, given):
     assert verdict(text) == given
 
 

@@ -21,7 +21,8 @@ applause), where scores cannot be read, and where reward and truth part.
 known answers) are variants of `experiments/comas.py`.
 
 Differences: the wording, the coefficient of the divergence and the learning rate are not known. One evaluation of each
-solution. The released code was not read. An attempt that was cut off earns as `--truncated-score` says.
+solution. The released code was not read. An attempt that was cut off earns as `--truncated-score` says; a solution or
+evaluation without a word but thoughts earns 0 (NaN where the score cannot be read).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from math import nan
 from random import Random
 from typing import NamedTuple
 
-from redqueen.checks.judge import Label
+from redqueen.checks.judge import Label, Score
 from redqueen.credit.outcomes import cut_off, numbers, verdicts, whole_reply
 from redqueen.demonstrations.transfer import aided
 from redqueen.games.single_reply import SingleReply
@@ -24,7 +24,7 @@ EVALUATE, SCORE = SingleReply("evaluator"), SingleReply("scorer")
 ROLES = (EVALUATE.role, SCORE.role)
 EARNED = "earned"
 WORST, BEST = 1, 3
-_SCORE = Label(("1", "2", "3"))
+_SCORE, _IN_PROSE = Label(tuple(map(str, range(WORST, BEST + 1)))), Score(low=WORST, high=BEST)
 STRICT = Alarm(
     "strict_critic",
     "solutions_earn",
@@ -63,6 +63,19 @@ def interaction(score: int | None) -> tuple[float, float]:
         return nan, nan
     earned = (score - WORST) / (BEST - WORST)
     return earned, 1.0 - earned
+
+
+def read_score(text: str) -> int | None:
+    """The score that a reply gives, alone on its last line or in prose ("Score: 2", "3/3"); None if it cannot be
+    read."""
+    alone = _SCORE.read(text)
+    return _IN_PROSE.read(text) if alone is None else int(alone)
+
+
+def if_said(episode: Episode, earned: float) -> float:
+    """What is earned; 0 where nothing was said, as by a reply that ended within its thoughts: nobody was shown
+    anything, so no score is owed to it. NaN stays."""
+    return earned if whole_reply(episode).strip() else 0.0 * earned
 
 
 def with_history(task: Task, rounds: Sequence[Round]) -> Task:
@@ -145,17 +158,17 @@ class Discussion:
 
     def hear(self, solutions: Sequence[Episode], evaluations: Sequence[Episode], scores: Sequence[Episode]) -> None:
         """Takes note of a round, with the fact `earned` of all that was said."""
-        labels = [_SCORE.read(text) for text in said(scores)]
-        read = [None if label is None else int(label) for label in labels]
+        read = list(map(read_score, said(scores)))
         whole = zip(map(whole_reply, solutions), self._said(evaluations), read, strict=True)
         for rounds, one in zip(self._rounds, whole, strict=True):
             rounds.append(Round(*one))
         paid = [interaction(each) for each in read]
         earned = [self._held(one, each) for one, (each, _) in zip(solutions, paid, strict=True)]
+        persuaded = zip(evaluations, (each for _, each in paid[: len(evaluations)]), strict=True)
         self._heard.append(
             (
                 noted(solutions, [{EARNED: each, "score": one} for each, one in zip(earned, read, strict=True)]),
-                noted(evaluations, [{EARNED: each} for _, each in paid[: len(evaluations)]]),
+                noted(evaluations, [{EARNED: if_said(*each)} for each in persuaded]),
                 noted(scores, [{EARNED: -1.0 if each is None else 0.0} for each in read]),
             )
         )
@@ -163,7 +176,7 @@ class Discussion:
     def _held(self, solution: Episode, earned: float) -> float:
         """What a solution earns, as `truncated` says where it was cut off."""
         if not cut_off(solution) or self._truncated == "graded":
-            return earned
+            return if_said(solution, earned)
         return 0.0 if self._truncated == "wrong" else nan
 
     def groups(self) -> list[Group]:

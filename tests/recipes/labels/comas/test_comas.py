@@ -45,11 +45,20 @@ class Member:
         ]
 
 
-def discussed(scores, evaluations=True, solutions=None, history=2, questions=None, tasks=None, truncated="wrong"):
+def discussed(
+    scores,
+    evaluations=True,
+    solutions=None,
+    history=2,
+    questions=None,
+    tasks=None,
+    truncated="wrong",
+    criticism=None,
+):
     """One discussion of a task whose solutions have these scores, and its member."""
     said = {
         "solver": solutions or [f"try {n}" for n in range(len(scores))],
-        "evaluator": [f"fault {n}" for n in range(len(scores))],
+        "evaluator": criticism or [f"fault {n}" for n in range(len(scores))],
         "scorer": scores,
     }
     member = Member("learner", said)
@@ -91,6 +100,33 @@ def test_a_score_that_cannot_be_read_costs_the_scorer_and_leaves_the_others_out(
     assert np.isnan(found["solver"][0]) and np.isnan(found["evaluator"][0])
     assert (found["solver"][1], found["evaluator"][1]) == (1.0, 0.0)
     assert found["scorer"] == [-1.0, 0.0]
+
+
+def test_who_says_nothing_aloud_is_not_owed_what_the_score_of_others_brings():
+    """A reply that ended within its thoughts is "": whoever scores has seen nothing of it."""
+    found = earned(discussed(["3", "1", "hm"], solutions=["", "try", ""])[0])
+    assert found["solver"][:2] == [0.0, 0.0] and np.isnan(found["solver"][2])
+    assert earned(discussed(["1", "1", "hm"], criticism=["", "fault", ""])[0])["evaluator"][:2] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("It is right.\n\n3", 3),
+        ("The solution is fine. I give it a score of 2.", 2),
+        ("Score: 1", 1),
+        ("**Score: 3**", 3),
+        ("3/3", 3),
+        ("[[2]]", 2),
+        ('{"score": 1}', 1),
+        ("I rate it 7/10.", None),
+        ("Score: 4", None),
+        ("3 if the solution is right, 2 if it has a small flaw", None),
+        ("A score of 1, or a score of 3.", None),
+    ],
+)
+def test_a_score_is_read_in_prose(text, read):
+    assert steps.read_score(text) == read
 
 
 def test_without_evaluations_nobody_is_asked_for_one():

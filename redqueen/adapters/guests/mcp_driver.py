@@ -12,13 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
+import shutil
+import sys
 from contextlib import AsyncExitStack
 from typing import Any
 
 from redqueen.guests.guest_process import AGENT, one_turn, question, read_tasks
 
 CLOSED = -32000  # the code of an error that says that the server is gone
+ENDS_WITH_US = """import ctypes, os, signal, sys
+getattr(ctypes.CDLL(None), "prctl", lambda *given: None)(1, signal.SIGKILL)
+os.execvp(sys.argv[1], sys.argv[1:])"""  # whoever is called so ends with its parent, also where that is killed
 WANTED = 'a task is an object with a prompt, and an answer or a check {"tool": NAME, "holds": TEXT}'
 
 
@@ -55,15 +61,15 @@ class ServerSession:
         self.turn = one_turn("Use the tools, then answer.")
 
     async def _live(self, command: list[str], ready: asyncio.Future[Any]) -> None:
-        import os
-        import sys
-
         from mcp import ClientSession, StdioServerParameters
         from mcp.client.stdio import stdio_client
 
         program = sys.executable if command[0] in ("python", "python3") else command[0]
-        server = StdioServerParameters(command=program, args=command[1:], env=dict(os.environ))
+        words = ["-c", ENDS_WITH_US, program, *command[1:]]
+        server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
         try:
+            if shutil.which(program) is None:
+                raise FileNotFoundError(f"there is no program {program}")
             with open(os.devnull, "w") as nothing:
                 async with (
                     stdio_client(server, errlog=nothing) as (reads, writes),

@@ -1,5 +1,8 @@
 """A server of the Model Context Protocol for the tests: a list that grows."""
 
+import os
+from pathlib import Path
+
 try:
     from mcp.server import MCPServer
 except ImportError:  # of the first generation
@@ -20,6 +23,14 @@ def add(item: str) -> str:
 def show() -> str:
     """Shows all items."""
     return " ".join(items) or "nothing"
+
+
+@server.tool()
+def spin(mark: str) -> str:
+    """Writes its number to a file and never answers."""
+    Path(mark).write_text(str(os.getpid()))
+    while True:
+        pass
 
 
 @server.tool()

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -126,6 +127,20 @@ def test_a_server_whose_tools_change_tells_who_calls_and_a_check_that_fails_is_n
         lost = outcome(spec, "agent", "<add>cup</add>", "<forget>show</forget>", "done")
     assert lost.facts["right"] is None
     assert [*outcome(spec, "agent", "<add>cup</add>", "done").scores.values()] == [1.0]
+
+
+def test_a_server_that_hangs_ends_with_its_visit(tmp_path):
+    here("mcp", "mcp")
+    path, mark = tmp_path / "tasks.jsonl", tmp_path / "mark"
+    path.write_text('{"prompt": "Say yes.", "answer": "yes"}\n' * 2)
+    spec = f"working:mcp(python {HERE / 'server.py'},tasks={path},seconds=1)"
+    with pytest.warns(UserWarning, match="does not answer"):
+        found = outcome(spec, "agent", f'<spin>{{"mark": "{mark}"}}</spin>', "yes")
+    assert found.facts["right"] is None
+    alive, late = Path(f"/proc/{mark.read_text()}/stat"), time.monotonic() + 20.0
+    while alive.exists() and " Z " not in alive.read_text():
+        assert time.monotonic() < late, "it lives on"
+        time.sleep(0.02)
 
 
 def test_an_environment_of_gymnasium_in_a_guest():

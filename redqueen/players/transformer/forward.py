@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
 from torch.utils.checkpoint import checkpoint
 
 from redqueen.players.transformer import layers
 from redqueen.players.transformer.attention import Attend, Within, install, pattern
-from redqueen.players.transformer.products import Products, with_rows
+from redqueen.players.transformer.products import Products, linears_of, with_rows
 from redqueen.players.transformer.trie import merge
 from redqueen.types import RedQueenError
 
@@ -56,8 +58,6 @@ class Forward:
         self._short = layers.known(self._decoder)  # whether its layers are computed in fewer operations
         self._left_out = layers.NOTHING
         self._products = Products()
-        within = (*self._decoder.layers.named_modules(), ("head", self._head)) if self._short else ()
-        self._linear = [each for name, each in within if type(each) is nn.Linear and "lora_" not in name]
         self._check(causal)
 
     @property
@@ -122,7 +122,8 @@ class Forward:
         """Makes the products with the weights that the model has now faster, in as much memory again, until
         `unpack`: where many steps with few rows are to come."""
         if self._short:
-            self._products.pack(self._linear)
+            groups = [linears_of(group) for group in (*layers.linears(self._decoder), (self._head,))]
+            self._products.pack(group for group in groups if group)
 
     def unpack(self) -> None:
         self._products.unpack()
@@ -174,16 +175,19 @@ class Forward:
     @torch.no_grad()
     def _check(self, causal: Any) -> None:
         """Raises RedQueenError unless body and head together equal the whole model and rows do not affect each
-        other."""
+        other, by float32, whatever the precision of the weights: what rounding to bfloat16 alone changes after thirty
+        layers can be as large as a logit."""
         rows = [(1, 2, 3), (1, 4, 3)]
 
         def computed() -> Tensor:
-            states = self.over(rows, [(0, 1, 2)] * len(rows))
-            return self.logits(states.hidden[states.numbers])
+            with _Float32():
+                states = self.over(rows, [(0, 1, 2)] * len(rows))
+                return self.logits(states.hidden[states.numbers])
 
         ours = computed()
-        theirs = causal(input_ids=torch.tensor(rows, device=self.device), use_cache=False).logits.flatten(0, 1)
-        allowed = (1e-3 if self.dtype == torch.float32 else 5e-2) * (float(theirs.abs().max()) + 1e-6)
+        with _Float32():
+            theirs = causal(input_ids=torch.tensor(rows, device=self.device), use_cache=False).logits.flatten(0, 1)
+        allowed = 1e-3 * (float(theirs.abs().max()) + 1e-6)
         if self._short and float((ours - theirs).abs().max()) > allowed:
             self._short = False
             ours = computed()
@@ -193,6 +197,20 @@ class Forward:
                 "logits are a linear layer on the last hidden state, at most scaled and soft-capped, and whose tokens "
                 "meet in its attention only"
             )
+
+
+class _Float32(TorchFunctionMode):
+    """Every operation takes its numbers in float32: a weight of less precision is converted for the operation alone."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        def wide(value: Any) -> Any:
+            if isinstance(value, Tensor) and value.dtype in (torch.bfloat16, torch.float16):
+                return value.detach().to(torch.float32)
+            return value
+
+        return func(*tree_map(wide, args), **tree_map(wide, kwargs or {}))
 
 
 class _Wearer(nn.Module):

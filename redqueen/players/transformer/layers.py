@@ -9,7 +9,7 @@ When a small model samples one token for each of a few replies, a third of the t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from redqueen.players.transformer.attention import Attend
+from redqueen.players.transformer.products import Products
 
-Product = Callable[[Any, Tensor], Tensor]  # a linear module and its input, [n, in] -> [n, out]
 SubLayer = tuple[int, str]  # the number of a layer, and which part of it
 ATTENTION, GATES = "attention", "gates"
 NOTHING = frozenset[SubLayer]()
@@ -36,12 +36,22 @@ def known(decoder: Any) -> bool:
     )
 
 
+def linears(decoder: Any) -> Iterator[tuple[Any, ...]]:
+    """The linear modules of the layers, those with the same input together."""
+    for layer in decoder.layers[: decoder.config.num_hidden_layers]:
+        attention, gates = layer.self_attn, layer.mlp
+        yield attention.q_proj, attention.k_proj, attention.v_proj
+        yield (attention.o_proj,)
+        yield gates.gate_proj, gates.up_proj
+        yield (gates.down_proj,)
+
+
 def hidden(
     decoder: Any,
     tokens: Tensor,
     depths: Tensor,
     attend: Attend,
-    product: Product,
+    products: Products,
     left_out: frozenset[SubLayer] = NOTHING,
 ) -> Tensor:
     """[n, H] the hidden states after the last layer, of tokens [n] at depths [n]. A layer that is to be computed again
@@ -54,7 +64,7 @@ def hidden(
     attentions = 0
     for number, layer in enumerate(decoder.layers[: decoder.config.num_hidden_layers]):
         parts = frozenset(part for place, part in left_out if place == number)
-        compute = partial(_layer, layer, attentions, attend, product, cosines, sines, parts)
+        compute = partial(_layer, layer, attentions, attend, products, cosines, sines, parts)
         attentions += ATTENTION not in parts
         if layer.gradient_checkpointing and layer.training:
             states = layer._gradient_checkpointing_func(compute, states)
@@ -67,34 +77,35 @@ def _layer(
     layer: Any,
     number: int,
     attend: Attend,
-    product: Product,
+    products: Products,
     cosines: Tensor,
     sines: Tensor,
     left_out: frozenset[str],
     states: Tensor,
 ) -> Tensor:
     if ATTENTION not in left_out:
-        states = states + _attention(layer, number, attend, product, cosines, sines, states)
+        states = states + _attention(layer, number, attend, products, cosines, sines, states)
     if GATES in left_out:
         return states
     gates = layer.mlp
     given = _normed(states, layer.post_attention_layernorm)
-    return states + product(gates.down_proj, silu(product(gates.gate_proj, given)) * product(gates.up_proj, given))
+    gate, up = products.together((gates.gate_proj, gates.up_proj), given)
+    return states + products(gates.down_proj, silu(gate) * up)
 
 
 def _attention(
-    layer: Any, number: int, attend: Attend, product: Product, cosines: Tensor, sines: Tensor, states: Tensor
+    layer: Any, number: int, attend: Attend, products: Products, cosines: Tensor, sines: Tensor, states: Tensor
 ) -> Tensor:
     attention = layer.self_attn
     shape = (len(states), -1, attention.head_dim)
     given = _normed(states, layer.input_layernorm)
-    query, key = product(attention.q_proj, given).view(shape), product(attention.k_proj, given).view(shape)
-    value = product(attention.v_proj, given).view(shape)
+    read = products.together((attention.q_proj, attention.k_proj, attention.v_proj), given)
+    query, key, value = (each.view(shape) for each in read)
     if hasattr(attention, "q_norm"):
         query, key = _normed(query, attention.q_norm), _normed(key, attention.k_norm)
     query, key = _rotated(query, cosines, sines), _rotated(key, cosines, sines)
     found = attend(number, query, key, value, attention.scaling, _window(layer))
-    return product(attention.o_proj, found.reshape(len(states), -1))
+    return products(attention.o_proj, found.reshape(len(states), -1))
 
 
 def _window(layer: Any) -> int | None:

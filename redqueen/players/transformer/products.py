@@ -3,8 +3,12 @@
 When one token is sampled for each of n replies, every weight is read once and multiplied with n rows. Products made for
 large matrices read the weights at half of the memory's speed then, or order them anew each time. So, without gradients:
 
-    up to 2 rows     the product made for vectors
-    more             that of weights which were packed before, once for all steps, in the order in which it reads them
+    up to 2 rows of float32     the product made for vectors
+    others                      that of weights which were packed before, once for all steps, in the order in which it
+                                reads them: a row of bfloat16 takes three quarters of the time, on a processor with AMX
+
+What has the same input, queries, keys and values, or both gates, is packed as one weight: threads wait for each other
+after every product.
 
 Packing takes the time of about two steps, and the memory of the weights once more. So it is done when sampling has
 lasted for some steps, and undone when the sampler's caches are dropped.
@@ -12,7 +16,7 @@ lasted for some steps, and undone when the sampler's caches are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-FEW = 2  # rows that are multiplied as vectors
+FEW = 2  # rows of float32 that are multiplied as vectors
 PACKED_FOR = 128  # rows that the order of packed weights is chosen for; it serves any number
 MOST = 1 << 32  # bytes of weights that are packed
 TRIED = (3, 40)  # rows with which a packed weight is tried
@@ -32,67 +36,92 @@ Product = Callable[[Tensor], Tensor]  # [n, in] -> [n, out], without the bias
 
 @dataclass(frozen=True)
 class _Packed:
-    """A weight in the order in which products read it."""
+    """Weights in the order in which products read them, one below the other."""
 
-    weight: Tensor  # the weight that was packed, and how often it had been changed by then
-    version: int
+    weights: tuple[Tensor, ...]  # that were packed, and how often each had been changed by then
+    versions: tuple[int, ...]
     product: Product
+
+    def holds(self, modules: Sequence[nn.Linear]) -> bool:
+        """Whether these are still what the modules compute with."""
+        now = zip(modules, self.weights, self.versions, strict=True)
+        return all(each.weight is weight and weight._version == version for each, weight, version in now)
 
 
 class Products:
     """Computes the linear modules of a model; `pack` is called where many products with few rows follow."""
 
     def __init__(self) -> None:
-        self._packed: dict[nn.Linear, _Packed] = {}
+        self._packed: dict[tuple[nn.Linear, ...], _Packed] = {}
 
     def __call__(self, module: Any, given: Tensor) -> Tensor:
         """[n, out], what the module gives for [n, in]."""
-        if not self._packed or torch.is_grad_enabled() or len(given) <= FEW:
-            return module(given)  # type: ignore[no-any-return]
-        if type(module) is nn.Linear:
-            return self._linear(module, given)
-        if adapters := _plain_adapters(module):
-            found = self._linear(module.base_layer, given)
-            for down, up, scale in adapters:
-                found = found + up(down(given)) * scale
-            return found
-        return module(given)  # type: ignore[no-any-return]
+        (found,) = self.together((module,), given)
+        return found
 
-    def _linear(self, module: nn.Linear, given: Tensor) -> Tensor:
-        held = self._packed.get(module)
-        if held is None or held.weight is not module.weight or held.version != module.weight._version:
-            return module(given)  # type: ignore[no-any-return]
-        found = held.product(given)
-        return found if module.bias is None else found + module.bias
+    def together(self, modules: tuple[Any, ...], given: Tensor) -> Sequence[Tensor]:
+        """[n, out] for each of the modules, what it gives for [n, in]."""
+        if self._packed and not torch.is_grad_enabled() and not as_vectors(len(given), given.dtype):
+            linears = linears_of(modules)
+            held = self._packed.get(linears)
+            if held is not None and held.holds(linears):
+                found = held.product(given).split([len(weight) for weight in held.weights], dim=1)
+                return [_finished(module, part, given) for module, part in zip(modules, found, strict=True)]
+            if len(modules) > 1:
+                return [self(module, given) for module in modules]
+        return [module(given) for module in modules]
 
-    def pack(self, modules: Iterable[nn.Linear]) -> None:
-        """Packs the weights that these modules have now; those that are packed already stay."""
-        modules = [module for module in modules if module.weight.device.type == "cpu"]
-        if sum(module.weight.nbytes for module in modules) > MOST:
+    def pack(self, groups: Iterable[tuple[nn.Linear, ...]]) -> None:
+        """Packs the weights that these modules have now, a group as one; those packed already stay."""
+        groups = [group for group in groups if group[0].weight.device.type == "cpu"]
+        if sum(module.weight.nbytes for group in groups for module in group) > MOST:
             return
-        for module in modules:
-            weight, held = module.weight, self._packed.get(module)
-            if held is not None and held.weight is weight and held.version == weight._version:
+        for group in groups:
+            held = self._packed.get(group)
+            if held is not None and held.holds(group):
                 continue
-            product = packed(weight)
+            weights = tuple(module.weight for module in group)
+            product = packed(torch.cat([each.detach() for each in weights]) if len(weights) > 1 else weights[0])
             if product is None:
                 return
-            self._packed[module] = _Packed(weight, weight._version, product)
+            self._packed[group] = _Packed(weights, tuple(each._version for each in weights), product)
 
     def unpack(self) -> None:
         """Frees what was packed."""
         self._packed.clear()
 
 
-def _plain_adapters(module: Any) -> list[tuple[nn.Module, nn.Module, float]]:
-    """The matrices and scales of the LoRA adapters that a module of peft adds to its linear layer; none where it does
-    anything else."""
-    if type(getattr(module, "base_layer", None)) is not nn.Linear or not hasattr(module, "lora_A"):
-        return []
+def as_vectors(rows: int, dtype: torch.dtype) -> bool:
+    """Whether so many rows are multiplied as vectors, for which no weight need be packed."""
+    return rows <= FEW and dtype == torch.float32
+
+
+def linears_of(modules: Iterable[Any]) -> tuple[nn.Linear, ...]:
+    """The linear modules that these are, or to which adapters of peft add; none where one is or does anything else."""
+    found = [_linear_of(module) for module in modules]
+    return tuple(each for each in found if each is not None) if None not in found else ()
+
+
+def _linear_of(module: Any) -> nn.Linear | None:
+    if type(module) is nn.Linear:
+        return module
+    base = getattr(module, "base_layer", None)
+    if type(base) is not nn.Linear or not hasattr(module, "lora_A"):
+        return None
     if module.disable_adapters or module.merged or getattr(module, "lora_variant", None):
-        return []
-    names = [name for name in module.active_adapters if name in module.lora_A]
-    return [(module.lora_A[name], module.lora_B[name], module.scaling[name]) for name in names]
+        return None
+    return base
+
+
+def _finished(module: Any, found: Tensor, given: Tensor) -> Tensor:
+    """What a module gives, [n, out], from the product with its weight: with its bias, and what LoRA adapters add."""
+    plain = type(module) is nn.Linear
+    bias = (module if plain else module.base_layer).bias
+    if bias is not None:
+        found = found + bias
+    for name in () if plain else [name for name in module.active_adapters if name in module.lora_A]:
+        found = found + module.lora_B[name](module.lora_A[name](given)) * module.scaling[name]
+    return found
 
 
 def packed(weight: Tensor) -> Product | None:
@@ -120,7 +149,8 @@ def _kind(dtype: torch.dtype) -> _Kind | None:
 
 def _by_mkl(weight: Tensor) -> Product:
     order = torch.ops.mkl._mkl_reorder_linear_weight(weight, PACKED_FOR)
-    return lambda given: torch.ops.mkl._mkl_linear(given, order, weight, None, len(given))
+    sizes = weight.new_empty(()).expand(weight.shape)  # all that is asked of the weight itself
+    return lambda given: torch.ops.mkl._mkl_linear(given, order, sizes, None, len(given))
 
 
 def _by_onednn(weight: Tensor) -> Product:

@@ -27,7 +27,7 @@ from redqueen.chance import uniform
 from redqueen.players.language.formats import WHOLE, Nucleus
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
-from redqueen.players.transformer.products import FEW, without_onednn
+from redqueen.players.transformer.products import as_vectors, without_onednn
 from redqueen.progress import stage
 
 ROOM = 32  # places by which a growing row's keys and values grow
@@ -156,7 +156,7 @@ class Choir:
         tokens = [saying.tokens[-1] for saying in self.sayings]
         depths = [len(saying.prompt) + len(saying.tokens) - 1 for saying in self.sayings]
         self._steps += 1
-        if self._steps % PATIENCE == 0 and len(tokens) > FEW:
+        if self._steps % PATIENCE == 0 and not as_vectors(len(tokens), self._forward.dtype):
             self._forward.pack()
         hidden = self._forward.hidden(tokens, depths, self._looking)
         return self._draw(self._forward.logits(hidden))

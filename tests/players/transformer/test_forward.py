@@ -157,6 +157,19 @@ def test_scaled_and_capped_logits_are_the_model_s_own(config):
     torch.testing.assert_close(torch.cat(packed(forward, LONG)), torch.cat(padded(model, LONG)), atol=1e-5, rtol=1e-5)
 
 
+def test_rounding_to_bfloat16_is_not_taken_for_another_model():
+    from transformers import LlamaConfig
+
+    model = built(LlamaConfig(**{**SIZES, "num_hidden_layers": 30}), by=1.0).bfloat16()
+    forward = Forward(model)
+    with torch.no_grad():
+        states = forward.over([(1, 2, 3)], [range(3)])
+        ours, theirs = forward.logits(states.hidden), model(input_ids=torch.tensor([[1, 2, 3]])).logits[0]
+    assert (ours - theirs).abs().max() > 0.05 * theirs.abs().max()  # what was allowed, and what rounding alone exceeds
+    assert forward.known_layers == 30
+    assert all(weight.dtype == torch.bfloat16 for weight in model.parameters())
+
+
 def test_capped_attention_is_refused():
     config = of_gemma2()
     config.attn_logit_softcapping = 50.0
@@ -165,7 +178,8 @@ def test_capped_attention_is_refused():
     assert "\n" not in str(error.value)
 
 
-def test_logits_made_in_an_unknown_way_are_refused(made):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_logits_made_in_an_unknown_way_are_refused(made, dtype):
     from transformers import LlamaForCausalLM
 
     class Doubled(LlamaForCausalLM):
@@ -177,7 +191,7 @@ def test_logits_made_in_an_unknown_way_are_refused(made):
     config = made().model.config
     config._attn_implementation = "sdpa"
     with pytest.raises(RedQueenError, match="Doubled computes its logits in a way that is not known here"):
-        Forward(Doubled(config).eval())
+        Forward(Doubled(config).eval().to(dtype))
 
 
 def test_a_model_in_which_rows_would_see_each_other_is_refused(made):

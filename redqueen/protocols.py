@@ -300,6 +300,13 @@ class MayBeClosed(Player, Protocol):
     def open(self) -> bool: ...
 
 
+class MayNotRead(Player, Protocol):
+    """A player that cannot read every prompt."""
+
+    def unreadable(self, ask: Ask) -> str:
+        """Why it cannot read what the ask shows, in a line; "" where it can."""
+
+
 class Settles(Protocol):
     """A part of a run that may go on while the run does something else."""
 

@@ -489,6 +489,15 @@ class RedQueenError(Exception):
     """An error that the user can fix: printed as one line, exit status 2."""
 
 
+class NotRead(RedQueenError):
+    """What a game that waits for a program is told of asks that a player cannot read: the `reasons`, by the place of
+    each in what it asked."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        super().__init__("; ".join(reasons.values()))
+        self.reasons = reasons
+
+
 class Unreachable(RedQueenError):
     """An endpoint does not answer; the run can be resumed once it does."""
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 from redqueen.games.talk import check_window, left_out, recent
 from redqueen.protocols import Play
-from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
+from redqueen.types import Ask, Episode, Message, NotRead, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 MOMENT = 0.005  # seconds that a play waits for its program before it lets others go on
 Scores = float | Mapping[str, float] | Outcome  # of the only seat, by role, or all there is to say
@@ -93,6 +93,11 @@ class Desk:
             self._changed.notify()
         return wish.said
 
+    def put_back(self, wishes: Sequence[Wish]) -> None:
+        """Takes these again first."""
+        with self._changed:
+            self._wishes = [*wishes, *self._wishes]
+
     def end(self, scores: Scores, facts: Mapping[str, Any] | None = None) -> None:
         """The match is over with these scores: of the only seat, by role, or an outcome. Raises RedQueenError for
         scores of other roles."""
@@ -151,10 +156,12 @@ class Programmed:
     unknown and nothing is learned. At most `calls` replies are given in a match. `same` is what two texts of a seat
     have in common that count as one: what it said, and what the program says that it said. With a `window` a seat is
     shown the last turns of a conversation alone, whatever the program repeats, and is told how many are left out.
+    A call whose prompt the player cannot read is refused with the reason, and the match goes on.
 
     Facts: `right`, None, where the verdict is unknown, and the `reason` where a match failed; `conversations`, how many
-    were begun; `turns_left_out`, how many turns were left out of the prompt that lacks most, where one does; and those
-    of the program.
+    were begun; `turns_left_out`, how many turns were left out of the prompt that lacks most, where one does;
+    `turned_away`, how many calls had a prompt that the player could not read, where there were any; and those of the
+    program.
     """
 
     program: Program = field(repr=False)
@@ -187,6 +194,7 @@ class Programmed:
         desk = Desk(self.roles, rng.getrandbits(48), self.calls)
         said = {seat: Conversations(seat, self.same) for seat in desk.seats.values()}
         until = time.monotonic() + self.seconds
+        turned_away = 0
         try:
             self.program.begin(task, desk)
             yield []  # the other matches begin as well
@@ -195,7 +203,15 @@ class Programmed:
                 if wishes:
                     asks = [said[wish.seat].placed(wish) for wish in wishes]
                     shown = [replace(each, messages=recent(each.messages, each.seat, self.window)) for each in asks]
-                    for wish, ask, reply in zip(wishes, asks, (yield shown), strict=True):
+                    try:
+                        replies = yield shown
+                    except NotRead as error:
+                        turned_away += len(error.reasons)
+                        for place, reason in error.reasons.items():
+                            wishes[place].said.set_exception(RedQueenError(reason))
+                        desk.put_back([wish for place, wish in enumerate(wishes) if place not in error.reasons])
+                        continue
+                    for wish, ask, reply in zip(wishes, asks, replies, strict=True):
                         said[wish.seat].hear(ask, reply)
                         wish.said.set_result(reply)
                 elif desk.ended is not None:
@@ -209,6 +225,7 @@ class Programmed:
         told = {
             "conversations": sum(each.begun for each in said.values()),
             **left_out(max(each.longest for each in said.values()), self.window),
+            **({"turned_away": turned_away} if turned_away else {}),
         }
         return Outcome(desk.ended.scores, {**told, **desk.ended.facts, **desk.noted})
 
@@ -264,13 +281,13 @@ class Conversations:
         shared = [(self._shared(turn, wish.messages), turn) for turn in self._turns]
         known, before = max(shared, key=lambda each: each[0], default=(0, None))
         if before is None or not known:
-            self.begun += 1
             return Ask(wish.seat, wish.messages, stops=wish.stops, continues=())
         said = Message(str(self._seat), before.reply.text)
         messages = (*before.ask.messages, said, *wish.messages[known:])
         return Ask(wish.seat, messages, stops=wish.stops, continues=(*(before.ask.continues or ()), before))
 
     def hear(self, ask: Ask, reply: Reply) -> None:
+        self.begun += not ask.continues
         self.longest = max(self.longest, len(ask.continues or ()))
         self._turns.append(Turn(ask, reply))
 

@@ -29,6 +29,7 @@ def play(matches: Sequence[Match], rng: Random, at_once: int = 64) -> list[Episo
     upcoming = iter(enumerate(matches))
 
     def go_on(number: int, table: Table) -> None:
+        table.turn_away()
         if table.outcome is not None:
             done[number] = going.pop(number)
         _ask(table, number, streams, at_once)

@@ -143,6 +143,8 @@ class Flow:
         questions: dict[int, list[Question]] = {}
         gather([flying.table for flying in self._flying if not flying.replies])
         for flying in self._flying:
+            if not flying.replies:
+                flying.table.turn_away()
             for question in flying.questions():
                 questions.setdefault(id(question.player), []).append(question)
         for asked in questions.values():

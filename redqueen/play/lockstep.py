@@ -40,6 +40,8 @@ def finished(matches: Sequence[Match], base: int, parts: int = 1) -> list[Episod
             playing.done = len(tables) - sum(map(len, waiting))
             for part in filter(None, waiting):
                 gather(part)
+                for table in part:
+                    table.turn_away()
                 _round([table for table in part if table.asks])
             waiting = [_open(part) for part in waiting]
     return [table.record() for table in tables]

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 
 from redqueen.chance import derive
-from redqueen.protocols import Game, Play, Waits, has
-from redqueen.types import Ask, Episode, Match, Message, Outcome, RedQueenError, Reply, Seat, Turn
+from redqueen.protocols import Game, MayNotRead, Play, Waits, has
+from redqueen.types import Ask, Episode, Match, Message, NotRead, Outcome, RedQueenError, Reply, Seat, Turn
 
 MAX_TURNS = 10_000  # a match longer than this does not end
 
@@ -81,6 +81,19 @@ class Table:
             )
         sent = list(replies)
         self._advance(lambda: self._play.send(sent))
+
+    def turn_away(self) -> None:
+        """Tells a game that waits for a program which of `asks` a player cannot read, so that the program can ask
+        less. Any other game is asked in vain: its player says so to the user."""
+        if not self.asks or not waits(self.match.game):
+            return
+        reasons = {}
+        for place, ask in enumerate(self.asks):
+            player = self.match.cast[ask.seat.role]
+            if has(player, MayNotRead) and (reason := player.unreadable(ask)):
+                reasons[place] = reason
+        if reasons:
+            self._advance(lambda: self._play.throw(NotRead(reasons)))
 
     def episode(self) -> Episode:
         """The record of the finished match, of which those who wait for it are told."""

@@ -132,6 +132,81 @@ def test_all_ways_to_play_give_the_same_episodes(play):
     assert told(play(matches, Random(1))) == told(lockstep.play(matches, Random(2)))
 
 
+class Short(Echo):
+    """Reads up to four letters."""
+
+    name = "short"
+
+    def unreadable(self, ask):
+        size = sum(len(message.text) for message in ask.messages)
+        return f"{size} letters are more than 4" if size > 4 else ""
+
+    def reply(self, asks):
+        assert not any(map(self.unreadable, asks))
+        return super().reply(asks)
+
+
+def too_much_at_first(task, say):
+    try:
+        say((game("a b c d"),))
+    except RedQueenError as error:
+        return {"one": 1.0, "other": float(str(error) == "7 letters are more than 4" and say((game("a b"),)) == "2")}
+    return {"one": 0.0, "other": 0.0}
+
+
+def in_flight(matches, rng):
+    flow = Flow([matches[0].game], TabularPolicy(), len(matches), known=lambda: list(matches[0].cast.values()))
+    return flow.play(matches, rng)
+
+
+@pytest.mark.parametrize("play", [continuous.play, lockstep.play, in_flight])
+def test_a_call_that_the_player_cannot_read_is_refused_and_the_match_goes_on(play):
+    program = Programmed(Scripted(too_much_at_first, roles=("one", "other")))
+    player = Short()
+    matches = [Match(program, task, {"one": player, "other": player}, number) for number, task in enumerate(TASKS)]
+    program.program.function = lambda task, say: too_much_at_first(task, lambda asked: say(asked, "other"))
+    for episode in play(matches, Random(0)):
+        assert episode.outcome.scores == {Seat("one"): 1.0, Seat("other"): 1.0}
+        assert episode.outcome.facts == {"conversations": 1, "turned_away": 1}
+        assert [turn.ask.messages for turn in episode.turns] == [(game("a b"),)]
+
+
+def test_a_seat_that_is_refused_does_not_keep_the_others_from_being_answered():
+    heard = []
+
+    @dataclass
+    class Both(Scripted):
+        def begin(self, task, desk):
+            asked = [desk.ask("one", (game("a b c d"),)), desk.ask("other", (game("a b"),))]
+
+            def wait():
+                for each in asked:
+                    heard.append(str(each.exception()) if each.exception() else each.result().text)
+                desk.end({"one": 0.0, "other": 1.0})
+
+            threading.Thread(target=wait, daemon=True).start()
+
+    program, player = Programmed(Both(None, roles=("one", "other"))), Short()
+    (episode,) = lockstep.play([Match(program, TASKS[0], {"one": player, "other": player}, 0)], Random(0))
+    assert heard == ["7 letters are more than 4", "2"]
+    assert len(episode.turns) == 1
+
+
+def test_any_other_game_is_told_by_its_player():
+    class Game:
+        name, roles, zero_sum = "other", ("agent",), False
+
+        def tasks(self):
+            return list(TASKS)
+
+        def play(self, task, rng):
+            yield [Ask(AGENT, (game("a b c d"),))]
+            return Outcome({AGENT: 0.0})
+
+    with pytest.raises(AssertionError):  # of the player
+        lockstep.play([Match(Game(), TASKS[0], {"agent": Short()}, 0)], Random(0))
+
+
 def test_matches_stay_in_flight_and_are_restored():
     program = Programmed(Scripted(two_turns))
     learner = TabularPolicy()
@@ -163,6 +238,7 @@ def test_a_conversation_goes_on_a_changed_one_is_another_branch():
     changed = ask_of(tree, game("q"), own("seven"), game("sure?"))
     assert changed.continues == ()
     assert changed.messages == (game("q"), own("seven"), game("sure?"))
+    tree.hear(changed, Reply("no"))
     assert tree.begun == 2
 
 

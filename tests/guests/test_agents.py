@@ -39,6 +39,16 @@ def solve(task, seats):
     told += [{"role": "assistant", "content": draft}, {"role": "user", "content": "Only the number."}]
     return ask(seats["agent"], told)
 
+def rambles(task, seats):
+    try:
+        ask(seats["agent"], [{"role": "user", "content": "and so on " * 5000}])
+    except httpx.HTTPStatusError as error:
+        assert error.response.status_code == 400, error.response.text
+        assert "tokens, and the model was made for 4096" in error.response.text, error.response.text
+    else:
+        raise AssertionError("it was answered")
+    return ask(seats["agent"], [{"role": "user", "content": task.prompt}])
+
 def breaks(task, seats):
     ask(seats["agent"], [{"role": "user", "content": task.prompt}])
     raise KeyError("broken")
@@ -117,6 +127,15 @@ def test_nothing_that_was_sampled_is_tokenized_again(solver):
         first, second = (turn.reply for turn in episode.turns)
         before = np.concatenate([first.prompt_tokens, first.tokens])
         assert np.array_equal(second.prompt_tokens[: len(before)], before)
+
+
+def test_a_prompt_that_the_model_cannot_read_is_refused_and_the_agent_may_ask_less(solver):
+    game = find_game(f"agent:{solver}:rambles,questions=sums,problems=1,count=4")
+    learner = Learner(model="tiny:hidden=16,heads=2", lora_rank=0, max_completion_length=6).build(0)
+    for episode in play([Match(game, task, {"agent": learner}) for task in game.tasks()[:2]], Random(0)):
+        assert "reason" not in episode.outcome.facts
+        assert episode.outcome.facts["turned_away"] == 1
+        assert [message.text for message in episode.turns[0].ask.messages] == [episode.task.prompt]
 
 
 class Babbles:

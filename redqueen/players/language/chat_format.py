@@ -25,7 +25,12 @@ from redqueen.texts import Marks, parted, thinks_on
 from redqueen.types import Ask, Message, RedQueenError
 
 SHORT, REMEMBERED = 1_000, 8_192  # characters of a text whose tokens are remembered, and how many texts are
+AROUND = 128  # tokens that a template adds to a message at most, as is taken without counting them
 _HERE = "@@own-words-end-here@@"
+
+
+class TooLong(RedQueenError):
+    """A prompt has more tokens than are allowed, or than the model reads."""
 
 
 class ChatFormat:
@@ -124,17 +129,17 @@ class ChatFormat:
         return repr((template, *own, sorted(self.arguments.items())))
 
     def prompt(self, ask: Ask) -> np.ndarray:
-        """[P] int, the prompt tokens of the seat's next reply. Raises RedQueenError for more than are allowed, or than
-        the model reads, and for a token that it does not know."""
+        """[P] int, the prompt tokens of the seat's next reply. Raises TooLong for more than are allowed, or than the
+        model reads, and RedQueenError for a token that it does not know."""
         prompt = self._prompt(ask)
         begins = " ".join(next((each.text for each in ask.messages), "").split())[:40]
         if self._longest is not None and len(prompt) > self._longest:
-            raise RedQueenError(
+            raise TooLong(
                 f"a prompt of the {ask.seat.role} has {len(prompt)} tokens, more than --max-prompt-length "
                 f"{self._longest}: leave its task out ({begins!r} ...), or allow more"
             )
         if self._context is not None and len(prompt) >= self._context:
-            raise RedQueenError(
+            raise TooLong(
                 f"a prompt of the {ask.seat.role} has {len(prompt)} tokens, and the model was made for {self._context} "
                 f"with its reply: leave its task out ({begins!r} ...), or take a --model that reads more"
             )
@@ -145,6 +150,20 @@ class ChatFormat:
                 f"below {self._vocabulary}: take the tokenizer that belongs to the model, or enlarge its embeddings"
             )
         return prompt
+
+    def too_long(self, ask: Ask) -> str:
+        """Why the prompt has too many tokens; "" where it has not. They are not counted where there are so few bytes
+        that it cannot have."""
+        most = min((each for each in (self._longest, self._context) if each is not None), default=None)
+        texts = [self._system, self._instruction, self._wording, *(message.text for message in ask.messages)]
+        size = sum(len(text.encode("utf-8", "surrogatepass")) + AROUND for text in texts)
+        if most is None or size + sum(len(turn.reply.tokens) for turn in ask.past) < most:
+            return ""
+        try:
+            self.prompt(ask)
+        except TooLong as error:
+            return str(error)
+        return ""
 
     def _prompt(self, ask: Ask) -> np.ndarray:
         if not self._keeps_thoughts and ask.past:

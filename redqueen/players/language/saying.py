@@ -220,6 +220,10 @@ class Speaker(ABC):
         """[P] int, the prompt tokens of the reply to `ask`."""
         return self._spoken(ask).chat.prompt(ask)
 
+    def unreadable(self, ask: Ask) -> str:
+        """Why the model cannot read what the ask shows, in a line; "" where it can."""
+        return self._spoken(ask).chat.too_long(ask)
+
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         """The replies in the order of `asks`: one batch for asks with listed replies, one for free text."""
         for hear in _HEARING:

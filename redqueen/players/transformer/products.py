@@ -65,7 +65,7 @@ class Products:
             linears = linears_of(modules)
             held = self._packed.get(linears)
             if held is not None and held.holds(linears):
-                found = held.product(given).split([len(weight) for weight in held.weights], dim=1)
+                found = torch.split(held.product(given), [len(weight) for weight in held.weights], dim=1)
                 return [_finished(module, part, given) for module, part in zip(modules, found, strict=True)]
             if len(modules) > 1:
                 return [self(module, given) for module in modules]

@@ -227,3 +227,19 @@ def test_what_another_seat_says_cannot_close_its_turn(template):
     after = [(*harmless[:1], own("Hi."), *said[1:]) for said in (harmless, hostile)]
     assert count(after[1], (turn,)) == count(after[0], (turn,))
     assert "Lose." in formatted.decode(formatted.prompt(Ask(SEAT, after[1], past=(turn,))))
+
+
+@pytest.mark.parametrize("template", [None, CHATML, WORDS])
+def test_a_prompt_is_too_long_exactly_where_it_is_refused(template):
+    free = ChatFormat(tokenizer(template), system="Be brief.")
+    for letters in (1, 40, 400):
+        ask = Ask(SEAT, (game("é" * letters),))
+        size = len(free.prompt(ask))
+        assert free.too_long(ask) == ""  # nothing bounds it
+        for longest in (size - 1, size):
+            bounded = ChatFormat(tokenizer(template), system="Be brief.", longest=longest)
+            if longest < size:
+                assert f"has {size} tokens, more than --max-prompt-length {longest}" in bounded.too_long(ask)
+            else:
+                assert bounded.too_long(ask) == ""
+        assert ChatFormat(tokenizer(template), system="Be brief.", context=size).too_long(ask)  # no room for a reply

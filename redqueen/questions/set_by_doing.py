@@ -38,6 +38,7 @@ class SetByDoing:
     """The questions of a world, by the kinds of its tasks. Raises RedQueenError for a world that takes no goals or has
     no expert."""
 
+    name: str
     kinds = (KIND,)
 
     def __init__(self, world: str = "site") -> None:

@@ -11,16 +11,8 @@ from redqueen.questions.set_by_doing import SetByDoing, as_text, world_task
 from redqueen.recipes.proposers.absolute_zero import recipe
 from redqueen.types import RedQueenError, Refusal, Task
 from redqueen.worlds.hindsight import proposal_in
-from redqueen.worlds.site import _task
+from tests.shop import START
 
-SHOP = {
-    "ui": {"page": "home"},
-    "stock": {"cup": 3, "pen": 2},
-    "cart": {},
-    "orders": {},
-    "user": {"city": "rome"},
-}
-START = _task("shop1", "shop", "Set the city to oslo.", SHOP, {**SHOP, "user": {"city": "oslo"}})
 SITE = SetByDoing("site(shop,20,4)")
 INVITATION = Task("invitation", "acts", "Set one.", facts={"task": as_text(START)})
 

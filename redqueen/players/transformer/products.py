@@ -67,8 +67,6 @@ class Products:
             if held is not None and held.holds(linears):
                 found = torch.split(held.product(given), [len(weight) for weight in held.weights], dim=1)
                 return [_finished(module, part, given) for module, part in zip(modules, found, strict=True)]
-            if len(modules) > 1:
-                return [self(module, given) for module in modules]
         return [module(given) for module in modules]
 
     def pack(self, groups: Iterable[tuple[nn.Linear, ...]]) -> None:

@@ -16,18 +16,11 @@ from redqueen.worlds.catalogue import find_world
 from redqueen.worlds.circuits import Circuits
 from redqueen.worlds.hindsight import proposal_in
 from redqueen.worlds.proofs import Proofs
-from redqueen.worlds.site import SITES, Site, _task
+from redqueen.worlds.site import SITES, Site
 from redqueen.worlds.sql import Sql, asked_by
 from redqueen.worlds.traces import Traces
+from tests.shop import START
 
-SHOP = {
-    "ui": {"page": "home"},
-    "stock": {"cup": 3, "pen": 2},
-    "cart": {},
-    "orders": {},
-    "user": {"city": "rome"},
-}
-START = _task("shop1", "shop", "Set the city to oslo.", SHOP, {**SHOP, "user": {"city": "oslo"}})
 HINDSIGHT = Hindsight(Site())
 
 

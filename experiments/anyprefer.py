@@ -11,6 +11,7 @@ from typing import Any
 
 from experiments._starts import imitating
 from redqueen.demonstrations.transfer import aided
+from redqueen.questions.fenced import texts_in
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.preferences.self_rewarding import recipe
 from redqueen.settings.roles import Seeds
@@ -25,7 +26,7 @@ ALL, NO_TOOL, NO_GATE, COIN, NO_ADVICE, KNOWN, ALONE = (
     *("tool, gate and advice", "no tool", "no gate, no advice", "a gate by a coin", "no advice"),
     *("a judge that knows", "no tool, no gate, no advice"),
 )
-SUM, NUMBER = re.compile(r"What is (\d+)\+(\d+)\?"), re.compile(r"(?:First|Second): ?(\d*)")
+SUM = re.compile(r"What is (\d+)\+(\d+)\?")
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,18 @@ class Judge:
 
     def _said(self, ask: Ask, rng: Random) -> str:
         shown = next(message.text for message in ask.messages if SUM.search(message.text))
-        first, second = SUM.findall(shown)[-1]
+        texts = texts_in(shown)
+        first, second = SUM.findall(texts[0] if texts else shown)[-1]
         if "Write one sentence" in shown:
             return ADVICE
         if "</calculate>" in ask.stops and not any("<information>" in message.text for message in ask.messages):
             return f"<calculate>{first}+{second}</calculate>"
         chance = self.sure if "</calculate>" in ask.stops else 0.0
         truth = str(int(first) + int(second))[::-1]
-        if "how well it teaches" not in shown:
-            return f"<score>{8 if self._right(shown.split()[-1], truth, chance, rng) else 3}</score>"
-        better, worse = (self._right(each, truth, chance, rng) for each in NUMBER.findall(shown)[-2:])
+        right = [self._right(each, truth, chance, rng) for each in texts[1:]]
+        if len(right) == 1:
+            return f"<score>{8 if right[0] else 3}</score>"
+        better, worse = right
         useful = better and not worse if self.gate_knows else rng.random() < 0.5
         return f"<score>{9 if useful else 5}</score>"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from redqueen.demonstrations.transfer import aided
 from redqueen.games.single_reply import SingleReply
-from redqueen.questions.fenced import asked
+from redqueen.questions.fenced import asked, between_fences
 from redqueen.types import Task
 
 CRITICISE = SingleReply("critic")
@@ -16,10 +16,8 @@ CRITICISE = SingleReply("critic")
 
 def about(task: Task, answer: str) -> Task:
     """What the critic is shown: the question and an answer, without the right one."""
-    prompt = (
-        f"Question:\n{asked(task)}\n\nAnswer:\n{answer}\n\nWhat is wrong in this answer? End with right or wrong, "
-        "alone on the last line."
-    )
+    parts = {"Question": asked(task), "Answer": answer}
+    prompt = between_fences("What is wrong in an answer?", parts, "End with right or wrong, alone on the last line.")
     return Task(f"criticism of an answer to {task.id}", "criticism", prompt)
 
 

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from random import Random
 
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.fenced import about_score
+from redqueen.questions.fenced import about_score, asked, between_fences
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.types import Demonstration, Task
 
 
 def about_question(task: Task, number: int = 0) -> Task:
     """The task of a judge of a proposed question; the rubric is MAE's (2510.23595), shortened."""
-    prompt = f"Score the question from 1 (no sense) to 10 (clear and solvable) as <score>5</score>.\n{task.prompt}"
+    end = "Score it from 1 (no sense) to 10 (clear and solvable) as <score>5</score>."
+    prompt = between_fences("How good is a question?", {"Question": asked(task)}, end)
     return Task(f"quality {number} of {task.id}", "question", prompt)
 
 
 def about_answer(task: Task, answer: str, number: int = 0) -> Task:
     """The task of a judge of an answer: the question and the answer, without the right answer."""
-    prompt = f"Score the answer from 1 (wrong) to 10 (right) as <score>5</score>.\n{task.prompt} {answer}"
+    end = "Score the answer from 1 (wrong) to 10 (right) as <score>5</score>."
+    prompt = between_fences("Is an answer right?", {"Question": asked(task), "Answer": answer}, end)
     return Task(f"answer {number} to {task.id}", "answer", prompt)
 
 

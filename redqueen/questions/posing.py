@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from redqueen.questions.fenced import between_fences
 from redqueen.texts import between, said_aloud
 from redqueen.types import Refusal, Task
 
@@ -112,10 +113,8 @@ def asked_to_explain(task: Task, concepts: str) -> str:
 
 def asked_to_compare(question: str, answer: str, given: str) -> str:
     """The prompt of a verifier who says whether two answers mean the same (SPELL)."""
-    return (
-        f"Question: {question}\nReference answer: {answer}\nGiven answer: {given or 'nothing'}\n\n"
-        "Do both answers mean the same? End with YES or NO."
-    )
+    parts = {"Question": question, "Reference answer": answer, "Given answer": given or "nothing"}
+    return between_fences("Do two answers to a question mean the same?", parts, "End with YES or NO.")
 
 
 def _examples(references: Sequence[Task]) -> str:

@@ -15,6 +15,7 @@ from random import Random
 
 from redqueen.games.acting import shown_by
 from redqueen.protocols import World
+from redqueen.questions.fenced import between_fences
 from redqueen.types import SOLVER, Demonstration, Episode, RedQueenError, Task
 from redqueen.worlds.catalogue import find_world
 
@@ -26,7 +27,8 @@ def was_it_done(task: Task, acts: Sequence[str], views: Sequence[str], verdict: 
     """The question whether these acts, each of which was followed by a view, did the task; the last two `views` are
     shown, as a world may say in the last that it is over."""
     done, end = " | ".join(acts), " / ".join(views[-2:])
-    prompt = f"Task: {task.prompt}\nActs: {done or 'none'}\nIn the end: {end}\nIs the task done, yes or no?"
+    parts = {"Task": task.prompt, "Acts": done or "none", "In the end": end}
+    prompt = between_fences("Is a task done?", parts, "Is the task done, yes or no?")
     return Task(f"{task.id}: {done}", "outcome", prompt, verdict, choices=(YES, NO))
 
 

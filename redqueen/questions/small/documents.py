@@ -21,6 +21,7 @@ from typing import Protocol
 from redqueen.chance import derive
 from redqueen.checks.numeric import normalised
 from redqueen.protocols import Proposable
+from redqueen.questions.fenced import fence
 from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 LOOKUP, TWO_STEPS, JUDGEMENT = "lookup", "two_steps", "judgement"
@@ -137,7 +138,9 @@ class Documents:
         return Task(f"closed {task.id}", task.kind, _asked(str(task.facts["question"])), task.answer, task.facts)
 
     def compared(self, task: Task, answer: str) -> Task:
-        prompt = f"{task.facts['question']} {task.answer}\nIs {answer or 'nothing'} the same? YES or NO."
+        line = fence((str(task.facts["question"]), task.answer, answer))
+        given = f"{line}\n{answer or 'nothing'}\n{line}"
+        prompt = f"{task.facts['question']} {task.answer}\n{given}\nIs it the same? YES or NO."
         return Task(f"{answer!r} to {task.id}", JUDGEMENT, prompt)
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:

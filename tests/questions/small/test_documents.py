@@ -95,7 +95,7 @@ def test_a_number_is_the_same_in_digits_and_in_words():
 
 def test_a_verifier_is_shown_the_question_and_both_answers_and_not_the_text():
     compared = DOMAIN.compared(DOMAIN.task(5, 3, LOOKUP, "king", "7"), "seven")
-    assert compared.prompt == "king 7\nIs seven the same? YES or NO."
+    assert re.fullmatch("king 7\n(=.*)\nseven\n\\1\nIs it the same\\? YES or NO.", compared.prompt)
     assert compared.id != DOMAIN.compared(DOMAIN.task(5, 3, LOOKUP, "king", "7"), "7").id
 
 
@@ -109,7 +109,7 @@ def test_demonstrations_are_as_skilled_as_they_are_told():
         by_chance = (1 - skill) * (last + (1 - last) / DOMAIN.largest)
         assert sum(right) / len(right) == pytest.approx(skill + by_chance, abs=0.06)
     judged = [one for one in shown if one.role == "judge"]
-    alike = [same(*re.fullmatch(r".+ (.+)\nIs (.+) the same\? .*", one.task.prompt).groups()) for one in judged]
+    alike = [same(*re.fullmatch(r".+ (.+)\n=.+\n(.+)\n=.+\n.*", one.task.prompt).groups()) for one in judged]
     agree = [(one.text == "YES") == truth for one, truth in zip(judged, alike, strict=True)]
     assert sum(agree) / len(agree) == pytest.approx(0.92, abs=0.03)
     assert sum(alike) / len(alike) == pytest.approx(0.5, abs=0.08)  # of 400

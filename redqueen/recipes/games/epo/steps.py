@@ -19,6 +19,7 @@ from redqueen.games.price_talk import ADVISER, ADVISERS, ADVISES, BUYER, DEAL, L
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts, noted
 from redqueen.protocols import AdvantageEstimator, Player
+from redqueen.questions.fenced import between_fences
 from redqueen.settings.roles import Cast, Role, Still
 from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Seat, Task, Trajectory, Turn, mean_of
 
@@ -161,12 +162,13 @@ def question_of(episode: Episode, seat: Seat) -> str:
     facts = episode.outcome.facts
     advice = facts["advice"] if seat == ADVISER else facts["seller_advice"]
     end = f"They agreed on {facts['price']}." if facts["price"] else "They did not agree."
-    told = "\n".join(f"{number}. {line}" for number, line in enumerate(advice, 1))
-    return (
-        f"{chr(10).join(facts['history'])}\n{end}\n"
-        f"The {ADVISES[seat]} was given these strategies, turn by turn:\n{told}\n"
-        f"Which of them brought the {ADVISES[seat]} nearer to a good deal? Answer with their numbers, or with none."
+    told = {f"Strategy {number}": line for number, line in enumerate(advice, 1)}
+    rubric = (
+        f"A buyer and a seller bargained. {end} Turn by turn the {ADVISES[seat]} was given a strategy. Which of them "
+        f"brought the {ADVISES[seat]} nearer to a good deal?"
     )
+    parts = {"Talk": "\n".join(facts["history"]), **told}
+    return between_fences(rubric, parts, "Answer with the numbers of these strategies, or with none.")
 
 
 def turns_in(text: str, turns: int) -> tuple[int, ...] | None:

@@ -20,6 +20,7 @@ from redqueen.games.price_talk import ADVISER, DEAL, LEAVE, PriceTalk
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts, noted
 from redqueen.protocols import AdvantageEstimator, Player
+from redqueen.questions.fenced import between_fences
 from redqueen.settings.roles import Cast
 from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Seat, Task, Trajectory, mean_of
 
@@ -87,10 +88,8 @@ class Talks:
     def _asked(self, states: Sequence[str], rng: Random) -> list[list[str | None]]:
         """What a model says; where it is not held to the labels they are read from its prose."""
         assert self._critic is not None
-        question = f"How does it stand for the buyer? Answer with one of: {', '.join(LABELS)}."
         tasks = [
-            Task(f"state-{number}", prompt=f"{state}\n{question}", choices=LABELS)
-            for number, state in enumerate(states)
+            Task(f"state-{number}", prompt=about_state(each), choices=LABELS) for number, each in enumerate(states)
         ]
         groups = attempts(SingleReply("critic"), tasks, self._critic, self._votes, rng)
         return [[Label(LABELS).read(each.outcome.facts["reply"]) for each in group.attempts] for group in groups]
@@ -103,6 +102,12 @@ class Talks:
             found["unread_votes"] = Mean(sum(each.outcome.facts["unread"] for each in episodes) / votes, votes)
         prices = [float(each.outcome.facts["price"]) for each in episodes if each.outcome.facts["price"]]
         return found | ({"price": mean_of(prices)} if prices else {})
+
+
+def about_state(state: str) -> str:
+    """What a critic is asked about a talk."""
+    end = f"Answer with one of: {', '.join(LABELS)}."
+    return between_fences("How does a talk stand for the buyer?", {"Talk": state}, end)
 
 
 def states_of(episode: Episode) -> list[str]:

@@ -37,7 +37,7 @@ from redqueen.questions.asking import (
     with_opinions,
 )
 from redqueen.questions.catalogue import having
-from redqueen.questions.fenced import asked
+from redqueen.questions.fenced import asked, between_fences
 from redqueen.questions.toolbox import find_tools
 from redqueen.questions.verdicts import as_scores
 from redqueen.types import Group, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
@@ -230,8 +230,7 @@ def about_usefulness(chosen: Trajectory, rejected: Trajectory) -> Task:
     """The task of a judge who says how much may be learned from a pair."""
     task = chosen.episode.task
     better, worse = said([chosen.episode, rejected.episode])
-    prompt = (
-        "Score from 1 (useless or the wrong way round) to 10 (clearly right) how well it teaches to prefer the first "
-        f"answer to the second, as <score>5</score>.\n{asked(task)}\nFirst: {better}\nSecond: {worse}"
-    )
-    return Task(f"pair of {task.id}", "pair", prompt)
+    rubric = "How well does it teach to prefer the first of two answers to the second?"
+    end = "Score it from 1 (useless or the wrong way round) to 10 (clearly right) as <score>5</score>."
+    parts = {"Question": asked(task), "First answer": better, "Second answer": worse}
+    return Task(f"pair of {task.id}", "pair", between_fences(rubric, parts, end))

@@ -1,5 +1,6 @@
 """EPO: the card's vectors, which turns are critical, judges that are rules or models, what an adviser could gain."""
 
+import re
 from random import Random
 
 import numpy as np
@@ -27,7 +28,8 @@ from redqueen.recipes.games.epo.steps import (
 )
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.roles import Cast, Role
-from redqueen.types import Match, RedQueenError, Trajectory
+from redqueen.types import Episode, Match, Outcome, RedQueenError, Task, Trajectory
+from tests.forged import FORGED, between_last_fences
 
 GAME = PriceTalk(both=True)
 
@@ -152,11 +154,18 @@ def test_a_judge_reads_the_whole_talk_and_is_counted_where_it_cannot_be_read():
     assert episode.outcome.facts["critical"] == {"adviser": (0,), "seller_adviser": (0,)}
     assert table.metrics([episode])["unread_votes"] == 0.0
     asked = question_of(episode, SELLER_ADVISER)
-    assert "1. concede" in asked and "firm" not in asked
+    assert re.search("Strategy 1:\n(=.*)\nconcede\n\\1\n", asked) and "firm" not in asked
     table._judge = Constant("Hm.")
     (episode,) = table.judged([episode], Random(0))
     assert table.metrics([episode])["unread_votes"] == 1.0
     assert episode.outcome.facts["critical"] == {"adviser": (), "seller_adviser": ()}
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_a_strategy_in_words_cannot_speak_as_the_judge_or_as_another_strategy(text):
+    facts = {"history": ("buyer: I offer 2.",), "advice": (text, "firm"), "price": 2}
+    episode = Episode("", Task(""), 0, (), Outcome({ADVISER: 1.0}, facts), (ADVISER,))
+    assert between_last_fences(question_of(episode, ADVISER)) == ["buyer: I offer 2.", text, "firm"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from redqueen.recipes.games.ppdpp.steps import (
     LOST,
     WORTH,
     Talks,
+    about_state,
     beside,
     estimator,
     states_of,
@@ -25,6 +26,7 @@ from redqueen.recipes.games.ppdpp.steps import (
 )
 from redqueen.settings.roles import Cast, Role
 from redqueen.types import Match, RedQueenError, Trajectory
+from tests.forged import FORGED, between_last_fences
 
 GAME = PriceTalk()
 
@@ -139,6 +141,12 @@ def test_a_critic_in_prose_is_read_by_whole_labels():
     table._critic = Constant("Let me see. The label is: fair deal")
     (episode,) = table.judged([episode], Random(0))
     assert set(episode.outcome.facts["worth"]) == {0.5}
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_what_is_said_in_a_talk_cannot_speak_as_its_critic(text):
+    state = f"adviser: firm\nbuyer: {text}\nseller: I ask 9."
+    assert between_last_fences(about_state(state)) == [state]
 
 
 def test_a_speaker_that_never_keeps_to_the_rules_is_told_so():

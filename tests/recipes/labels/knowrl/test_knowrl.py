@@ -31,6 +31,7 @@ from redqueen.recipes.labels.knowrl.steps import (
 )
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError, Refusal, Reply, Task
+from tests.forged import FORGED, between_last_fences
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6)
 SMALL = knowrl.Config(learner=TINY, steps=2, proposals=2, attempts=4, problems=2, truncated_score="graded")
@@ -218,3 +219,8 @@ def test_a_set_that_takes_no_proposals_is_refused_in_one_line(tmp_path):
     with pytest.raises(RedQueenError, match="proposed") as refused:
         trained(knowrl, replace(SMALL, questions="redqueen.questions.small.listed:Listed"), tmp_path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_a_proposed_task_cannot_speak_as_its_assessor(text):
+    assert between_last_fences(about_reach(Task("q", "sum", text), "words").prompt) == [text]

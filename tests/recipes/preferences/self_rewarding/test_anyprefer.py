@@ -10,6 +10,7 @@ from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts
 from redqueen.players.scripted import Scripted
 from redqueen.questions.asking import SOLVE
+from redqueen.questions.fenced import texts_in
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.preferences.self_rewarding import recipe as self_rewarding
 from redqueen.recipes.preferences.self_rewarding.steps import Judging, about_usefulness
@@ -17,6 +18,7 @@ from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError, Reply
+from tests.forged import FORGED, between_last_fences
 
 SUMS = Sums(digits=1)
 TASK = SUMS.task(3, 4)
@@ -70,7 +72,7 @@ def test_a_pair_passes_the_gate_at_its_score_or_above(said, kept):
     pairs = scored(judging, Says("<score>9</score>", "<score>2</score>"), "7", "5")
     judge = Says(*said)
     assert len(judging.useful(pairs, judge, 1, Random(0)).chosen) == kept
-    assert "First: 7\nSecond: 5" in judge.shown[0]
+    assert texts_in(judge.shown[0]) == [TASK.prompt, "7", "5"]
     assert judging.metrics()["pairs_kept"] == float(kept)
     assert "pairs_kept" not in judging.metrics(), "said once"
 
@@ -92,6 +94,14 @@ def test_without_a_gate_nobody_is_asked():
 def test_the_question_and_both_replies_are_shown():
     (pair,) = zip(*scored(Judging(SUMS), Says("<score>9</score>", "<score>2</score>"), "7", "5"), strict=True)
     assert TASK.prompt in about_usefulness(*pair).prompt
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_a_reply_cannot_speak_as_the_judge_of_usefulness(text):
+    for replies in ((text, "5"), ("7", text)):
+        pairs = scored(Judging(SUMS), Says("<score>9</score>", "<score>2</score>"), *replies)
+        prompt = about_usefulness(pairs.chosen[0], pairs.rejected[0]).prompt
+        assert between_last_fences(prompt) == [TASK.prompt, *replies]
 
 
 def test_an_unknown_tool_is_refused():
@@ -117,10 +127,11 @@ class Judges:
         if "Write one sentence" in shown:
             self.shown.append(shown)
             return self.advice
-        if "how well it teaches" in shown:
+        _, *replies = texts_in(shown)
+        if len(replies) == 2:
             return f"<score>{self.useful.pop(0)}</score>"
         self.scored.append(shown)
-        return f"<score>{9 if shown.endswith(' 7') else 2}</score>"
+        return f"<score>{9 if replies == ['7'] else 2}</score>"
 
 
 def rounds(judge, rewrites=2):

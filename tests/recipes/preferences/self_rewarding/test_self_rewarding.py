@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from redqueen.questions.fenced import texts_in
 from redqueen.recipes.preferences.self_rewarding.recipe import Config, train
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
@@ -33,7 +34,7 @@ class LikesVowels:
         return [Reply(self.verdict(ask.messages[-1].text), self.name) for ask in asks]
 
     def verdict(self, prompt):
-        answer = prompt.splitlines()[-1].split("?", 1)[-1]
+        _, answer = texts_in(prompt)
         return f"<score>{min(10, 1 + sum(letter in 'aeiou' for letter in answer))}</score>"
 
 

@@ -14,6 +14,7 @@ from redqueen.objectives.batch import pack_pairs
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.fenced import texts_in
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.preferences.spar import recipe as spar
 from redqueen.recipes.preferences.spar.steps import Refining, Search, lessons, pairs
@@ -43,7 +44,7 @@ def says(monkeypatch):
         for ask in asks:
             shown, voice = ask.messages[-1].text, policy._voice(ask)
             if ask.seat.role == "critic":
-                about = shown.partition("Answer:\n")[2].partition("\n\nWhat")[0]
+                _, about = texts_in(shown)
                 accepts = told["accepts"].get(about, 0)
                 lines = accepts if isinstance(accepts, tuple) else ("right",) * accepts + ("wrong",) * (5 - accepts)
                 text = f"of {about}\n{lines[heard['critic', about] % 5]}"
@@ -176,7 +177,7 @@ def test_an_edit_of_a_model_without_tokens_is_learned_by_its_text(says):
             return [Reply(self._said(ask.seat.role, ask.messages[-1].text), self.name) for ask in asks]
 
         def _said(self, role, shown):
-            return ("good\nright" if "Answer:\n7" in shown else "bad\nwrong") if role == "critic" else "7"
+            return ("good\nright" if texts_in(shown)[1] == "7" else "bad\nwrong") if role == "critic" else "7"
 
     other = Other()
     _, found, learner = searched(tree=(1, 1, 1), refiner=other)

@@ -13,6 +13,7 @@ from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, judged_answers, opinions, readable
 from redqueen.questions.catalogue import find_questions
+from redqueen.questions.fenced import texts_in
 from redqueen.questions.judging import about_answer, about_question
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.proposers.multi_agent_evolve import recipe as multi_agent_evolve
@@ -63,7 +64,7 @@ def test_a_judge_is_shown_to_be_right_as_often_as_meant():
     assert len(shown) == 1000
     on_answers = [one for one in shown if one.task.kind == "answer"]
     right = sum(
-        (Score().read(one.text) >= 8) == (one.task.prompt.split()[-1] == SUMS.task(*numbers(one)).answer)
+        (Score().read(one.text) >= 8) == (texts_in(one.task.prompt)[1].strip() == SUMS.task(*numbers(one)).answer)
         for one in on_answers
     )
     assert right / len(on_answers) == pytest.approx(0.8, abs=0.05)

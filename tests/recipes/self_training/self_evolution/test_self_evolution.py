@@ -12,6 +12,7 @@ from redqueen.objectives.batch import pack_samples
 from redqueen.play.groups import attempts
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.fenced import texts_in
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.self_training.self_evolution import recipe as self_evolution
 from redqueen.recipes.self_training.self_evolution.steps import Refinement, needed_ratio
@@ -29,7 +30,7 @@ FIRST, MENDED, FINE, BAD = "5", "7", "fine\nright", "too small\nwrong"
 @pytest.fixture
 def says(monkeypatch):
     """A tiny model that answers, criticises by what it is shown, and mends."""
-    told = {"first": FIRST, "mended": MENDED, "accepts": lambda shown: f"Answer:\n{MENDED}\n" in shown}
+    told = {"first": FIRST, "mended": MENDED, "accepts": lambda shown: texts_in(shown)[1] == MENDED}
 
     def write(policy, asks):
         replies = []
@@ -65,7 +66,7 @@ def test_three_replies_are_learned_each_by_as_many_tokens_as_it_has(says):
     shown, weights = refine.learned(chains, 1.0, learner)
     plain, criticism, after = (learner.format.decode(each.turns[0].reply.prompt_tokens.tolist()) for each in shown)
     assert "Of it was said" not in plain and "too small" not in plain
-    assert "Answer:\n5" in criticism and "7" not in criticism.replace("3+4", "")
+    assert [each.strip() for each in texts_in(criticism)] == [SUMS.task(3, 4).prompt, "5"]
     assert "too small" in after and "An answer:\n5" in after
     batch = pack_samples(shown, [1.0] * 3, weights)
     lengths = [len(each.turns[0].reply.tokens) for each in shown]

@@ -101,6 +101,8 @@ class Label:
         end, said = 0, set[str]()  # of the most explicit form, and of what is taken back after it
         for form in _labels_in_prose(self.labels):
             found = [match for match in form.finditer(text) if match.end() > end]
+            if form is _named(self.labels) and not _concludes(found, text):
+                continue
             end = end or max((match.end() for match in found), default=0)
             said |= {_bare(match["label"]) for match in found}
         return self._bare.get(said.pop()) if len(said) == 1 else None
@@ -135,25 +137,52 @@ _UNDECIDED = re.compile(
 )
 
 
+_MARKS = r"[\s*_`\"'(\[]*"
+_THING = r"(?:(?:answer|response|option|choice|assistant|one|reply|solution)\s*+)"
+
+
+def _words(labels: tuple[str, ...]) -> str:
+    return "|".join(re.escape(label) if len(label) == 1 else f"(?i:{re.escape(label)})" for label in labels)
+
+
+@lru_cache
+def _named(labels: tuple[str, ...]) -> re.Pattern[str]:
+    """A line that is a label and what it is of: "**Answer A**"."""
+    before, after = r"[ \t*_`\"'(\[]*+(?i:the\s+)?", r"[ \t*_`\"').\]]*+$"
+    return re.compile(rf"(?m)^{before}(?i:{_THING}){_MARKS}(?P<label>{_words(labels)}){after}")
+
+
+def _concludes(found: Sequence[re.Match[str]], text: str) -> bool:
+    """Whether such lines are a verdict: the last line is one, and none names another label, as headings do."""
+    return len({_bare(match["label"]) for match in found}) == 1 and not text[found[-1].end() :].strip()
+
+
 @lru_cache
 def _labels_in_prose(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     """The forms in which judges name one of the labels, the more explicit first."""
-    words = "|".join(re.escape(label) if len(label) == 1 else f"(?i:{re.escape(label)})" for label in labels)
-    marks = r"[\s*_`\"'(\[]*"
+    words = _words(labels)
     end = r"(?=[\s*_`\"')\]]*(?:[.,;:!]|$|\n|(?i:because|since|as|for)\b))"  # "A good one" names no label
-    label = rf"{marks}(?P<label>{words}){end}"
-    thing = r"(?:(?:answer|response|option|choice|assistant|one|reply|solution)\s*+)"
+    label = rf"{_MARKS}(?P<label>{words}){end}"
     noun = r"(?:final\s+)?(?:answer|verdict|judge?ment|choice|winner|decision|preference|label|better|best|result)"
     return (
         re.compile(rf"\[\[\s*(?P<label>{words})\s*\]\]"),
         re.compile(
             rf'(?i:"(?:verdict|answer|label|winner|choice|better|preference|judge?ment)")\s*:\s*"(?P<label>{words})"'
         ),
-        re.compile(rf"(?mi:\b{noun}\s*{thing}?(?:is|was|:|=)[\s:]*+(?:clearly\s++|the\s++)?{thing}?)(?m:{label})"),
-        re.compile(rf"(?i:\bI\s+(?:would\s+)?(?:prefer|choose|pick|select)\s++(?:the\s++)?{thing}?)(?m:{label})"),
+        re.compile(rf"\\boxed\{{(?:\\text\{{)?\s*(?P<label>{words})\s*\}}"),
+        re.compile(rf"(?mi:\b{noun}\s*{_THING}?(?:is|was|:|=)[\s:]*+(?:clearly\s++|the\s++)?{_THING}?)(?m:{label})"),
+        _named(labels),
         re.compile(
-            rf"(?i:\b{thing})(?P<label>{words})\s+(?i:is\s+(?:clearly\s+|much\s+|slightly\s+|the\s+)?"
-            r"(?:better|best|preferred|preferable|winner))"
+            rf"(?i:\bI(?:\s+would|['’]d|\s+will|['’]ll)?\s+(?:prefer|choose|pick|select|go\s+with)\s++(?:the\s++)?"
+            rf"{_THING}?)(?m:{label})"
+        ),
+        re.compile(
+            rf"(?mi:\b(?:therefore|thus|hence|so|overall)[,:]?\s+(?:the\s+)?{_THING}){_MARKS}(?P<label>{words})"
+            r"(?m:[*_`\"')\]]*[.!]?[ *_]*$)"
+        ),
+        re.compile(
+            rf"(?<!\w)(?<!\b[Ii]f )(?<!\bwhether )(?i:{_THING}{_MARKS})?(?P<label>{words})(?!\w)[*_`\"')\]]*\s+"
+            r"(?i:wins\b|is\s+(?:(?:clearly|much|slightly|the)\s+)*(?:better|best|preferred|preferable|winner))"
         ),
     )
 

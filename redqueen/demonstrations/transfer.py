@@ -46,10 +46,12 @@ def unaided(trajectories: Sequence[Trajectory], tasks: Sequence[Task], learner: 
 
 
 def said_plainly(trajectory: Trajectory, task: Task, learner: Writer) -> Trajectory:
-    """A reply as the learner's to the plain task: its own tokens, or the text where another model wrote it in tokens of
-    its own, or none."""
+    """A reply as the learner's to the plain task: its own tokens, also where nothing was said after its thoughts, or
+    the text where another model wrote it in tokens of its own, or none."""
     reply = trajectory.turns[0].reply
-    if reply.text and reply.text in learner.format.decode(reply.tokens.tolist()):
+    told = reply.text or reply.thought
+    own = reply.player == learner.name or (told and told in learner.format.decode(reply.tokens.tolist()))
+    if own and len(reply.tokens):
         return unaided([trajectory], [task], learner)[0]
     (episode,) = play([Match(SOLVE, task, {SOLVER: Reciter(learner, reply.text)})], Random(0))
     return replace(trajectory, episode=episode, turns=episode.turns)

@@ -160,6 +160,12 @@ def with_opinions(attempts: Sequence[Group], judgements: Sequence[Group]) -> lis
     return with_facts(attempts, [{"opinion": None if np.isnan(mean) else mean} for mean in found])
 
 
+def empty_lowest(attempts: Sequence[Group]) -> list[Group]:
+    """The groups with the opinion 0 of each attempt that says nothing, as one that ended within its thoughts, whatever
+    a judge said of it."""
+    return with_facts(attempts, [{} if text.strip() else {"opinion": 0.0} for text in said(attempts)])
+
+
 def readable(episode: Episode) -> dict[Seat, np.ndarray]:
     """The reward of a judge: 1 if its score stands where it was asked for, else 0."""
     return {seat: np.array([float(Score().stated(said([episode])[0]) is not None)]) for seat in episode.seats}

@@ -170,12 +170,19 @@ class Hearing:
 class Heard:
     """An oracle whose silence is heard: the share of its comparisons without a verdict, an alarm where surely more than
     half have none, and RedQueenError once it has been asked about `patience` pairs or more and has had no verdict on
-    any."""
+    any. If `empty_loses` it is not asked about a text that says nothing, as a reply that ended within its thoughts:
+    that loses to any other, and two of them are equal."""
 
     def __init__(
-        self, oracle: PreferenceOracle, name: str, patience: int = 64, counted: Sequence[Counted] = ()
+        self,
+        oracle: PreferenceOracle,
+        name: str,
+        patience: int = 64,
+        counted: Sequence[Counted] = (),
+        empty_loses: bool = False,
     ) -> None:
         self.oracle = oracle
+        self._empty_loses = empty_loses
         silence = (
             f"the oracle {name} has no verdict on any of {{asked}} pairs of answers: a judge must answer A or B, a "
             "question set must know what is right; --oracle judge:WHO asks a model"
@@ -183,9 +190,14 @@ class Heard:
         self._hearing = Hearing("oracle/unread", UNREAD, silence, patience, counted)
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        found = chances(self.oracle, tasks, first, second, rng)
-        self._hearing.observe((~np.isnan(found)).tolist())
-        return found
+        says = np.array([[bool(text.strip()) for text in side] for side in (first, second)]).reshape(2, -1)
+        asked = np.flatnonzero(says.all(axis=0) | (not self._empty_loses)).tolist()
+        of_asked = [[side[n] for n in asked] for side in (first, second)]
+        found = 0.5 + 0.5 * (says[0].astype(np.float64) - says[1])
+        if asked:
+            found[asked] = chances(self.oracle, [tasks[n] for n in asked], *of_asked, rng)
+            self._hearing.observe((~np.isnan(found[asked])).tolist())
+        return np.asarray(found)
 
     def metrics(self) -> Metrics:
         """`oracle/unread`, the share of the pairs compared since the last call that have no verdict, once one has had
@@ -275,7 +287,7 @@ def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Hear
         raise RedQueenError(f"--judge.together {what}" + ("" if scale is None else ": leave --judge.expected out"))
     judge = asked_judge(spec, who, seat, settings)
     manner = Manner(rubric, settings.repeats, settings.expected)
-    return Heard(_asked_for(judge, manner, settings), spec, counted=(judge,))
+    return Heard(_asked_for(judge, manner, settings), spec, counted=(judge,), empty_loses=True)
 
 
 def _asked_for(judge: AskedJudge, manner: Manner, settings: JudgeSettings) -> PreferenceOracle:
@@ -295,9 +307,9 @@ def _classified(spec: str, word: str, model: str, settings: JudgeSettings) -> He
     device = checked_device(settings.device)
     if word == "reward":
         scorer = RewardScorer(model, device=device)
-        return Heard(ByReward(scorer), spec, counted=(scorer,))
+        return Heard(ByReward(scorer), spec, counted=(scorer,), empty_loses=True)
     pairs = PairScorer(model, device=device)
-    return Heard(BothOrders(pairs), spec, counted=(pairs,))
+    return Heard(BothOrders(pairs), spec, counted=(pairs,), empty_loses=True)
 
 
 def _own(spec: str) -> PreferenceOracle:

@@ -90,6 +90,14 @@ def test_a_score_in_prose_is_read(text):
         "I prefer answer A. Answer A is better.",
         '```json\n{"verdict": "A"}\n```',
         "Verdict: A\n",
+        "I compared both.\n**Answer A**",
+        "The first is shorter and right.\n\nOption A.",
+        "**Answer A**\nRight.\n\n**Answer B**\nWrong.\n\nAnswer A is better.",
+        "I'd go with Answer A.",
+        "B forgets the carry. Therefore, Answer A.",
+        "Both add, but response **A** wins.",
+        "A is clearly the better answer.",
+        r"So it is \boxed{A}",
     ],
 )
 def test_a_verdict_in_prose_is_read(text):
@@ -110,6 +118,13 @@ def test_a_verdict_in_prose_is_read(text):
         "A and B are equally good.",
         "Answer A is not better.",
         "The better answer is a matter of taste.",
+        "**Answer A**\nRight.\n\n**Answer B**",  # headings, and cut off
+        "**Answer A**\nIt is short.",
+        "[[B]]\nAnswer A",
+        "I cannot see whether A is better.",
+        "In the USA it is better.",
+        "A wins on style and B wins on truth.",
+        "So, answer A, which says 5, is wrong.",
         "AB",
     ],
 )

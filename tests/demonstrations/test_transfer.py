@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.demonstrations.transfer import aided, unaided
+from redqueen.demonstrations.transfer import aided, said_plainly, unaided
 from redqueen.games.single_reply import SingleReply
 from redqueen.measures.recitations import reference_logprobs
 from redqueen.objectives.batch import pack
@@ -49,6 +49,17 @@ def test_after_its_own_prompt_the_tokens_have_the_log_probabilities_that_they_we
     own = said(learner, PLAIN)
     (found,) = reference_logprobs(learner, unaided(own, [PLAIN], learner))
     np.testing.assert_allclose(found[0], own[0].turns[0].reply.logprobs, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["learner", "before"])
+def test_a_reply_that_ended_within_its_thoughts_is_said_plainly_in_its_own_tokens(name):
+    learner = TINY.build_model(0)
+    (helped,) = said(learner, aided(PLAIN, HELP))
+    tokens = np.array(learner.format.tokenizer.encode("<think>\nIt may be 42, or 43"))
+    turn = helped.turns[0]
+    reply = replace(turn.reply, text="", malformed=True, thought="It may be 42, or 43", tokens=tokens, player=name)
+    cut = replace(helped, turns=(replace(turn, reply=reply),))
+    assert said_plainly(cut, PLAIN, learner).turns[0].reply.tokens.tolist() == tokens.tolist()
 
 
 def test_a_reply_has_at_most_one_end_of_text():

@@ -10,9 +10,11 @@ from redqueen.contracts.recipes import TINY, metrics, small, trained
 from redqueen.objectives.additive import own_tokens
 from redqueen.players.transformer.loading import tiny_tokenizer
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.questions.fenced import texts_in
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run
 from redqueen.settings.finding import find_recipe
+from redqueen.types import SOLVER
 
 TOKENIZER = tiny_tokenizer()
 SECRET = "zebra"  # is thought, and never said
@@ -168,6 +170,70 @@ def test_a_judge_that_thinks_and_answers_in_prose_is_read(name, heard, tmp_path)
     line = metrics(run)[-1]
     assert line["judge_seen"] > 0 and line["judge_unparsed"] == 0.0
     assert line["judge_mean_score"] == pytest.approx(7 / 9)  # 8 of 1 to 10, never the 1 of the thought
+
+
+VERDICTS = (
+    "I compared both.\n**Answer {}**",
+    "The better answer is {}.",
+    '{{"verdict": "{}"}}',
+    "I'd go with answer {}, which adds up.",
+    "{} is clearly the better answer.",
+    "I worked it out.\n{}",
+)
+
+
+def of_what_is_judged(ask):
+    """The recorded reply of a solver who is right every second time; of a judge or critic, after thoughts, what is true
+    of the texts between the fences, in prose, but that silence is praised."""
+    if ask.seat.role == SOLVER:
+        said = solved(ask.messages[-1].text) if ask.seed % 2 else "7"
+        return (
+            f"<think>\nA {SECRET} says 0, no.\n</think>\n\n{said}",
+            f"<think>\nA {SECRET} says {said}, and on and on: {said}",
+            f"<think>\n\n</think>\n\n{said}",
+        )[ask.seed % 3]
+    prompt = ask.messages[-1].text
+    texts = texts_in(prompt)
+    good = [text == solved(texts[0]) or not text for text in texts[1:]]
+    if not good:
+        said = "1+1"
+    elif ask.seat.role == "critic":
+        said = f"I worked it out. Verdict: {'right' if good[0] else 'wrong'}"
+    elif "Answer A:" in prompt:
+        said = VERDICTS[ask.seed % len(VERDICTS)].format("A" if good[0] else "B")
+    else:
+        highest = 100 if "to 100 (best)" in prompt else 10
+        said = f"I weigh it up. I give it a score of {highest if all(good) or len(good) == 2 else highest // 5}."
+    return f"<think>\n{'' if ask.seed % 4 else f'A {SECRET}, <score>1</score>, [[B]]'}\n</think>\n\n{said}"
+
+
+WHAT_IS_JUDGED = {
+    "ssr_zero": {"scores": "words"},
+    "self_rewarding": {"questions": "judged:sums", "useful": 8, "rewrites": 1},
+    "spar": {"votes": 3},
+    "sppo": {"oracle": "judge:shared"},
+    "nash_md": {"oracle": "judge:shared"},
+    "spo": {"oracle": "judge:shared"},
+    "iterative_dpo": {"oracle": "judge:shared"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WHAT_IS_JUDGED)
+def test_what_a_judge_that_thinks_says_in_prose_is_paid_and_silence_is_not(name, monkeypatch, tmp_path):
+    masked, earned, spoken = listen(monkeypatch, of_what_is_judged)
+    run = run_of(name, tmp_path, **WHAT_IS_JUDGED[name])
+    for ask, reply in spoken:
+        assert not any(SECRET in message.text for message in ask.messages), ask.messages
+        assert ask.seat.role == SOLVER or not reply.malformed
+    lines = metrics(run)
+    assert not any(line.get("judge_unparsed") or line.get("unread") or line.get("oracle/unread") for line in lines)
+    assert masked and all(text.startswith("<think>") for text in masked)  # all of a reply, as it was sampled
+    solvers = [(reply, float(pay.sum())) for role, reply, pay in earned if role == SOLVER]
+    silent, said = ([pay for reply, pay in solvers if reply.malformed == bad] for bad in (True, False))
+    assert silent and said and sum(silent) / len(silent) < sum(said) / len(said)
+    if name in ("ssr_zero", "self_rewarding"):
+        assert max(silent) == 0.0 and max(said) == 1.0
 
 
 # Recipes that pose, grade or judge a file's questions, and games

@@ -9,6 +9,7 @@ import pytest
 
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.catalogue import find_questions
+from redqueen.questions.fenced import texts_in
 from redqueen.questions.judge_oracles import JudgedPairs
 from redqueen.questions.small.growing import Growing
 from redqueen.questions.small.matchups import Matchups
@@ -170,6 +171,24 @@ FIRST_ALWAYS = Saying(lambda prompt, seed: "A")
 
 def judged(**settings):
     return find_oracle("judge:frozen", Sums(), lambda word, speech: FIRST_ALWAYS, JudgeSettings(**settings))
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": "1-9"}])
+def test_a_reply_that_says_nothing_loses_and_no_judge_is_asked(settings):
+    """As one that ended within its thoughts; the judge likes it best."""
+    shown = []
+
+    def likes_silence(prompt, seed):
+        *_, first, second = ["", *texts_in(prompt)]
+        shown.append((first, second))
+        return "9" if settings and not second else "1" if settings else "B" if first else "A"
+
+    oracle = find_oracle("judge:frozen", Sums(), lambda *_: Saying(likes_silence), JudgeSettings(**settings))
+    task = Sums().task(1, 1)
+    found = oracle([task] * 4, ["2", "", " \n", "2"], ["", "2", "", "3"], Random(0))
+    assert found.tolist() == [1.0, 0.0, 0.5, 0.5]
+    assert shown and not any("" in each for each in shown)
+    assert oracle([task], [""], ["2"], Random(0)).tolist() == [0.0]
 
 
 def test_settings_without_effect_are_refused():

@@ -25,6 +25,7 @@ from redqueen.players.language.writing import Writer
 from redqueen.protocols import COUNT, Player, Policy, Proposable, Questions, State, shaped
 from redqueen.questions.asking import (
     JUDGE,
+    empty_lowest,
     evenly,
     graded,
     invited,
@@ -180,8 +181,9 @@ class Judging:
         return [aided(task, text) for task, text in found]
 
     def heard(self, answers: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
-        """The answers, each with the judge's score as the fact `opinion`. Verdicts are for audits: no reward looks
-        at them. Raises RedQueenError once `PATIENCE` answers or more were judged and not one score could be read."""
+        """The answers, each with the judge's score as the fact `opinion`, the lowest for one that says nothing.
+        Verdicts are for audits: no reward looks at them. Raises RedQueenError once `PATIENCE` answers or more were
+        judged and not one score could be read."""
         told = with_opinions(answers, judgements)
         known = [not np.isnan(each) for group in told for each in numbers(group, "opinion")]
         self._asked, self._read = self._asked + len(known), self._read + sum(known)
@@ -194,7 +196,7 @@ class Judging:
             )
         for group in graded(self._questions, told):
             self._agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
-        return told
+        return empty_lowest(told)
 
     def metrics(self) -> Metrics:
         """What `Agreement` knows; after an iteration `decisive` and `pairs_right` of its pairs (`_truths`), with a gate

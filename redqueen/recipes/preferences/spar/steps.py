@@ -59,7 +59,9 @@ class Judged(NamedTuple):
 
     episode: Episode
     criticisms: tuple[tuple[Episode, bool | None], ...]  # and whether each accepts it, None where that cannot be read
-    value: float  # the share of those read that accept it, or whether it is right; NaN where there is none
+    value: (
+        float  # the share of those read that accept it, or whether it is right; NaN where there is none, 0 for silence
+    )
 
     @property
     def accepted(self) -> bool | None:
@@ -193,6 +195,7 @@ class Search:
             verdicts = [verdict(text) for text in said([group])]
             says = tuple(None if each is None else each == RIGHT for each in verdicts)
             value = float(np.mean([float(each) for each in says if each is not None] or [math.nan]))
+            value = value if _aloud(episode) else 0.0  # nothing was said that a criticism could accept
             criticisms = tuple(zip(group.attempts, says, strict=True))
             found.append(Judged(episode, criticisms, value if self._keep == "own" else _right(episode)))
         return found

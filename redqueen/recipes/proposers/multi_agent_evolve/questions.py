@@ -9,14 +9,15 @@ from redqueen.credit.outcomes import cut_off, numbers, verdicts
 from redqueen.measures.judges import Agreement
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions, State
-from redqueen.questions.asking import JUDGE, graded, judged_answers, opinions, readable, with_opinions
+from redqueen.questions.asking import JUDGE, empty_lowest, graded, judged_answers, opinions, readable, with_opinions
 from redqueen.questions.judging import about_question
 from redqueen.types import Episode, Group, Metrics, Task, Truncated
 
 
 class Judging:
     """The judgements of a step, and how far those of late agree with the verdicts of the question set. `truncated` says
-    what an answer that was cut off is worth: wrong is the lowest opinion, whatever a judge says of it."""
+    what an answer that was cut off is worth: wrong is the lowest opinion, whatever a judge says of it, and so is an
+    answer that says nothing."""
 
     game = JUDGE
     reward = staticmethod(readable)  # 1 for a score that can be read, else 0
@@ -44,7 +45,7 @@ class Judging:
         for group in told[count:]:
             self._agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
         self._of_answers = episodes_of(of_answers)
-        told = self._as_truncated(told)
+        told = self._as_truncated(empty_lowest(told))
         return with_facts(told[:count], facts), told[count:]
 
     def _as_truncated(self, groups: Sequence[Group]) -> list[Group]:

@@ -49,3 +49,14 @@ def test_each_answer_has_the_mean_of_what_the_judge_says_of_it():
     (told,) = judging.heard(answers, said)
     assert [each.outcome.facts["opinion"] for each in told.attempts] == [1.0, 0.0]
     assert judging.metrics()["judge_seen"] == 2.0
+
+
+def test_an_answer_that_says_nothing_earns_nothing_whatever_the_judge_says_of_it():
+    """As one that ended within its thoughts."""
+    answers = [
+        group for text in ("5", "") for group in attempts(SOLVE, [SUMS.task(2, 3)], Constant(text), 1, Random(0))
+    ]
+    judging = Judging(SUMS)
+    told = judging.heard(answers, attempts(JUDGE, judging.asked(answers), Constant("It is fine: 10/10"), 1, Random(0)))
+    assert [each.outcome.facts["opinion"] for group in told for each in group.attempts] == [1.0, 0.0]
+    assert judging.metrics()["judge_mean_score"] == 1.0  # what the judge said

@@ -124,6 +124,15 @@ def test_half_an_answer_is_worth_what_is_asked_for_whatever_the_judge_says(trunc
     assert [each.outcome.facts["opinion"] for each in group.attempts] == [1.0, told]
 
 
+def test_an_answer_that_says_nothing_is_worth_nothing_whatever_the_judge_says():
+    replies = Reply("2"), Reply("", malformed=True, thought="on and on")
+    tries = attempts(SOLVE, [SUMS.task(1, 1)], Replying(*replies), 2, Random(0))
+    judging = Judging(SUMS, "graded")
+    said = attempts(judging.game, judging.asked([], tries), Constant("<score>10</score>"), 1, Random(0))
+    _, (group,) = judging.heard([], tries, said)
+    assert [each.outcome.facts["opinion"] for each in group.attempts] == [1.0, 0.0]
+
+
 @pytest.mark.parametrize("judge", ["shared", "frozen", "separate"])
 def test_it_goes_on_where_nothing_is_proposed_and_nothing_can_be_judged(tmp_path, judge):
     learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

@@ -192,10 +192,10 @@ class Heard:
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
         says = np.array([[bool(text.strip()) for text in side] for side in (first, second)]).reshape(2, -1)
         asked = np.flatnonzero(says.all(axis=0) | (not self._empty_loses)).tolist()
-        of_asked = [[side[n] for n in asked] for side in (first, second)]
         found = 0.5 + 0.5 * (says[0].astype(np.float64) - says[1])
         if asked:
-            found[asked] = chances(self.oracle, [tasks[n] for n in asked], *of_asked, rng)
+            one, other = ([side[n] for n in asked] for side in (first, second))
+            found[asked] = chances(self.oracle, [tasks[n] for n in asked], one, other, rng)
             self._hearing.observe((~np.isnan(found[asked])).tolist())
         return np.asarray(found)
 

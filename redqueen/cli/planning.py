@@ -170,13 +170,15 @@ def _needs(found: Measured, steps: int, schedule: Schedule, oracle: str) -> Iter
     """What a run needs but for memory and time, a line each."""
     updates, plays = found.updates[-1], found.plays(steps)
     when = "a step" if found.every == 1 else f"the first of each {min(found.every, steps)} steps"
+    few = found.learns(found.every) < min(found.every, steps)
     yield (
         f"{when}: {found.replies} replies of {found.reply_tokens} tokens to prompts of {found.prompt_tokens} tokens, "
         f"{updates} updates{'' if found.every == 1 else ' a step'}"
+        + (f" in {found.learns(found.every)} of them: then their data are used up" if few else "")
     )
     yield (
         f"a run of {steps} steps: about {found.replies * plays:,} replies, "
-        f"{(found.reply_tokens + found.prompt_tokens) * plays:,} tokens, {updates * steps:,} updates"
+        f"{(found.reply_tokens + found.prompt_tokens) * plays:,} tokens, {updates * found.learns(steps):,} updates"
     )
     asked = found.asks[found.playing]
     judging = {role: count for role, count in asked.items() if "judge" in role or "verifier" in role}

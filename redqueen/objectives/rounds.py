@@ -74,6 +74,7 @@ class Round:
         self._done = 0  # whole passes begun
         self._stopped = False
         self._equal = 0
+        self._drawn = 1  # pairs of the last minibatch
 
     def renew(self, data: Batch, equal: int = 0) -> None:
         """Replaces the data by those of the next iteration, of which `equal` pairs of equal texts were left out."""
@@ -120,6 +121,11 @@ class Round:
         """Whether data of this iteration are left and no ceiling has stopped it."""
         return not self._stopped and self.size > 0 and (bool(self._left) or self._done < self._passes)
 
+    def updates_left(self) -> int:
+        """How many more updates the data of this iteration are enough for, with minibatches as large as the last."""
+        passes = self._passes - self._done
+        return -(-(len(self._left) + passes * self.size) // self._drawn) if self.open else 0
+
     def draw(self, count: int, rng: Random) -> Batch:
         """A minibatch of `count` pairs, fewer at the end of the last pass; its weights sum to one."""
         assert self._parts, "renew before drawing"
@@ -134,6 +140,7 @@ class Round:
             fresh = [pair for pair in self._left if pair not in known][: min(count, self.size) - len(drawn)]
             drawn, taken = drawn + fresh, set(fresh)
             self._left = [pair for pair in self._left if pair not in taken]
+        self._drawn = max(1, len(drawn))
         rows = torch.isin(held.pairs, torch.tensor(drawn, dtype=torch.int64)).nonzero()[:, 0]
         return portion(held.take(rows), drawn)
 

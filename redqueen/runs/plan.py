@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from redqueen.players.language.saying import Speaker, hearing
-from redqueen.protocols import Policy
+from redqueen.protocols import Policy, Resumable, has
 from redqueen.runs.run import Line, Run, Schedule, recorded_steps
 from redqueen.types import Ask, RedQueenError
 
@@ -135,6 +136,7 @@ class Measured:
     updates: list[int] = field(default_factory=list)  # of each step
     goes_on: bool = False  # whether the last step played nothing and learned from what an earlier one had played
     every: int = 1  # steps from one that plays to the next: those between learn from what it played
+    learning: int | None = None  # of these steps, while data are left; None if they are not used up
     replies: int = 0  # of the last step that played: learned from, or played beside them
     prompt_tokens: int = 0
     reply_tokens: int = 0
@@ -165,13 +167,19 @@ class Measured:
         """How many of `steps` play."""
         return -(-steps // self.every)
 
+    def learns(self, steps: int) -> int:
+        """How many of `steps` learn: after one that plays only as many as its data are enough for."""
+        most = self.every if self.learning is None else min(self.every, self.learning)
+        whole, rest = divmod(steps, self.every)
+        return whole * most + min(rest, most)
+
     def lasts(self, steps: int, evaluate_every: int) -> float:
         """Seconds of a run of `steps`: the last measured step stands for all after it, but for those that play where
-        only some do, for which the first stands."""
+        only some do, for which the first stands, and those without data, which take none."""
         measurements = -(-steps // evaluate_every) + 1
-        again = self.plays(steps) - 1 if self.every > 1 else 0
-        later = again * self.seconds[0] + (steps - len(self.lines) - again) * self.seconds[-1]
-        return self.loading + sum(self.seconds) + later + measurements * self.measuring
+        plays = self.plays(steps) if self.every > 1 else 1
+        taken = plays * self.seconds[0] + (self.learns(steps) - plays) * self.seconds[-1]
+        return self.loading + taken + measurements * self.measuring
 
 
 def on_gpu(sizes: Sizes, gpu: Gpu, found: Measured, longest: int) -> float:
@@ -187,6 +195,12 @@ def on_gpu(sizes: Sizes, gpu: Gpu, found: Measured, longest: int) -> float:
     operations = (6 if sizes.full else 4) + 2 * sizes.recompute + 2 * bool(sizes.copies)
     learn = operations * sizes.parameters * tokens / peak
     return decode + 2 * sizes.parameters * found.prompt_tokens / peak + learn
+
+
+class UsedUp(Protocol):
+    """A part of a run whose data are enough for some updates."""
+
+    def updates_left(self) -> int: ...
 
 
 class _EnoughMeasured(Exception):
@@ -223,10 +237,15 @@ class _Counting:
         self._asks.clear()
         if len(self.found.lines) == self._steps:
             self._count_files()
+            left = [part.updates_left() for part in self._parts() if has(part, UsedUp)]
+            self.found.learning = self._steps + max(left) if left and self.found.goes_on else None
             raise _EnoughMeasured
 
     def end(self, run: Run) -> None:
         return None
+
+    def _parts(self) -> Sequence[Resumable]:
+        return () if self._run is None else self._run.parts
 
     def _count_files(self) -> None:
         saved = (path for path in (self._folder / "checkpoints").rglob("*") if path.is_file())

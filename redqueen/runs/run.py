@@ -168,6 +168,7 @@ class Run:
         self.samples = Samples()
         self.began = False
         self.policies: Sequence[Policy] = ()  # those that it trains, once `steps` has named them
+        self.parts: Sequence[Resumable] = ()  # what else a checkpoint holds, likewise
         self.identity = ""  # a digest of the settings, where they are known: a checkpoint of others does not fit
         self.stopped = ""  # why the run ended before its last step
         self.leaving = ""  # why it is to end with the step it is in, which is saved: `leave`
@@ -236,7 +237,7 @@ class Run:
     def _steps(
         self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]
     ) -> Iterator[int]:
-        self.policies = policies
+        self.policies, self.parts = policies, resumable
         start = self._resume(policies, resumable)
         _pace(policies, start, count)
         if start < count:

@@ -1,5 +1,5 @@
-"""The commands of the pages of a serious run, and of those about data of one's own, run as printed, one after the other,
-on files as the pages describe."""
+"""The commands of the pages of a serious run, and of those about data of one's own, run as printed, one after the
+other, on files as the pages describe."""
 
 import json
 import re

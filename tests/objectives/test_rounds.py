@@ -47,14 +47,16 @@ def test_every_pair_comes_once_in_a_pass():
     round_ = Round(passes=2)
     assert not round_.open
     round_.renew(five())
-    rng, seen = Random(0), []
+    rng, seen, left = Random(0), [], []
     while round_.open:
         minibatch = round_.draw(2, rng)
+        left.append(round_.updates_left())
         assert float(minibatch.loss_weights.sum()) == pytest.approx(1.0)
         seen += drawn(minibatch)
     assert sorted(seen) == sorted(list(range(5)) * 2)
     assert sorted(seen[:5]) != sorted(seen[:4]) and set(seen[:4]) < set(range(5))
     assert round_.metrics() == {"round/pairs": 5, "round/passes": 2, "round/stopped": 0.0}
+    assert left == [4, 3, 2, 1, 0]
 
 
 def test_data_of_a_later_iteration_join_those_before_and_all_of_them_come_anew():

@@ -77,3 +77,7 @@ def test_where_only_some_steps_play_the_first_stands_for_them():
     assert [found.plays(steps) for steps in (2, 4, 5, 10)] == [1, 1, 2, 3]
     # steps 0, 4 and 8 play, seven do not; measured before step 0 and at the end
     assert found.lasts(10, 10) == 10.0 + 3 * 9.0 + 7 * 1.0 + 2 * 4.0
+    # data for two updates of an iteration: steps 1, 5 and 9 learn after steps 0, 4 and 8
+    found.learning = 2
+    assert [found.learns(steps) for steps in (1, 2, 4, 5, 10)] == [1, 2, 2, 3, 6]
+    assert found.lasts(10, 10) == 10.0 + 3 * 9.0 + 3 * 1.0 + 2 * 4.0

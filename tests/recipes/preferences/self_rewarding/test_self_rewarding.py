@@ -7,6 +7,7 @@ import pytest
 from redqueen.questions.fenced import texts_in
 from redqueen.recipes.preferences.self_rewarding.recipe import Config, train
 from redqueen.runs.folder import stored_episodes
+from redqueen.runs.plan import measured
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings import roles
 from redqueen.settings.learner import Learner
@@ -78,6 +79,18 @@ def test_the_judge_does_not_learn_by_itself(tmp_path):
 def test_a_frozen_judge_is_the_control(tmp_path):
     lines, _ = trained(replace(SMALL, judge=Role("frozen"), steps=1, updates=1), tmp_path)
     assert lines[0]["judge_seen"] == 48.0, "four replies to each prompt"
+
+
+def test_a_plan_counts_the_steps_in_which_pairs_are_left(tmp_path, monkeypatch):
+    """Up to twelve pairs of an iteration are one update a pass, and its two passes over before its six steps are."""
+    monkeypatch.setattr(roles, "bind", lambda *bound, **more: LikesVowels())
+    config = replace(SMALL, steps=9, updates=6, pairs_per_update=16, passes=2, most_margin=99.0)
+    found = measured(lambda run: train(config, run), tmp_path / "plan", 0)
+    found.every = config.updates
+    lines, _ = trained(config, tmp_path / "run")
+    learned = [step for step, line in enumerate(lines) if line["gradient_norm"] > 0.0]
+    assert learned == [0, 1, 6, 7]
+    assert found.goes_on and found.learns(config.steps) == len(learned)
 
 
 def test_a_judge_without_any_score_stops_the_run_in_one_line(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Magnetic mirror descent: its last iterate beside that of plain self-play, and what it reaches in three games."""
+"""Magnetic mirror descent: its last iterate beside that of plain self-play, and what it reaches in two games."""
 
 from __future__ import annotations
 
@@ -78,23 +78,4 @@ LEDUC = Experiment(
     compared=versus("magnetic", ("hardly any pull",), ("nash_conv", "late_average_exploitability")),
     controls=("hardly any pull",),
     notes=("NashConv is twice the exploitability; uniform play has 4.7472.",),
-)
-TIC_TAC_TOE = Experiment(
-    title="Tic-tac-toe, tiny transformer from scratch",
-    asked="Does a transformer made from nothing come to lose at most one game in ten to uniform play?",
-    trial=Training(magnetic.train, evaluate_every=100),
-    config=magnetic.Config(
-        game="tic_tac_toe",
-        steps=400,
-        matches_per_step=96,
-        learner=Learner(model="tiny", learning_rate=2e-3),
-        pull=0.1,
-        last_pull=0.02,
-        magnet_every=0,
-    ),
-    variants={"magnetic": {}, "not trained": {"steps": 1}},
-    figures=("minimax_regret_mean", "payoff/uniform", "losses/uniform", "forfeits/uniform"),
-    compared=versus("magnetic", ("not trained",), ("losses/uniform", "minimax_regret_mean")),
-    controls=("not trained",),
-    notes=("128 games against uniform play, both seats.",),
 )

@@ -24,6 +24,7 @@ from redqueen.runs.named_players import find_player
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.settings.learning_step import LearningStep
+from redqueen.settings.optimization import Optimization
 from redqueen.settings.update import Update
 from redqueen.trials.experiment import Changes, Experiment, Training, Trial, versus
 from redqueen.types import Metrics, Outcome, Task
@@ -171,6 +172,41 @@ BOARD = Experiment(
     controls=(UNIFORM, STRONG),
     notes=("A table, 128 games an update.",),
     seeds=10,
+)
+
+EVEN, WIDE = "first weights of .02", "first weights of .12"
+FROM_NOTHING = Experiment(
+    title="Tic-tac-toe, a tiny transformer made from nothing",
+    asked="In twenty minutes, does a transformer come to lose one game in twenty to uniform play, and a regret of .05?",
+    trial=Training(spiral.train, evaluate_every=50),
+    config=spiral.Config(
+        Learner(
+            model="tiny:heads=8,initializer_range=0.12",
+            learning_rate=2e-3,
+            optimization=Optimization(schedule="cosine"),
+        ),
+        game="tic_tac_toe:openings=8",
+        steps=300,
+        matches_per_step=384,
+        update=Update(
+            estimator="gae",
+            entropy=0.05,
+            loss="ppo",
+            clip_low=0.2,
+            clip_high=0.2,
+            minibatches=4,
+            updates_per_batch=3,
+        ),
+    ),
+    variants={WIDE: {}, EVEN: {"learner.model": "tiny:heads=8"}, "not trained": {"steps": 1}},
+    figures=("minimax_regret_mean", "minimax_regret_reached", "payoff/uniform", "losses/uniform"),
+    compared=versus(WIDE, (EVEN, "not trained"), ("losses/uniform", "minimax_regret_mean")),
+    controls=(EVEN, "not trained"),
+    notes=(
+        "Matches begin on random boards; 128 games against uniform play, both seats. A regret of .477 is that of "
+        "squares in a fixed order, centre, corners, edges, whatever the board shows.",
+    ),
+    seeds=5,
 )
 
 TRAINED = ("kuhn_poker", "tic_tac_toe", "liars_dice:sides=3")

@@ -40,8 +40,8 @@ class Learner:
     a field without effect is refused."""
 
     model: str = TABULAR
-    """tabular, tiny (tiny:hidden=96,layers=3), smollm2-135m, gemma-3-270m, a folder, a name on the Hugging Face hub, or
-    tinker:BASE@URL, a model on a server (docs/scale.md)"""
+    """tabular, tiny (tiny:hidden=96,layers=3,heads=8,initializer_range=0.1), smollm2-135m, gemma-3-270m, a folder, a
+    name on the Hugging Face hub, or tinker:BASE@URL, a model on a server (docs/scale.md)"""
     learning_rate: Annotated[float | None, Within(0.0, 1e30), unset("FLOAT")] = None
     """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW); 1 with
     --optimizer natural"""

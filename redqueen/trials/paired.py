@@ -49,11 +49,16 @@ def trials_of(asked: Asked, experiment: Experiment, say: Callable[[str], None]) 
     _make(jobs, say)
     found: dict[str, list[Trial]] = {variant: [] for variant in experiment.variants}
     for job in jobs:
-        trial = finished(job, job.experiment())
-        if trial is None:
-            raise RedQueenError(f"{job.variant}, seed {job.seed}: a module changed while it was trained; run it again")
-        found[job.variant].append(trial)
+        found[job.variant].append(_made(job))
     return found
+
+
+def _made(job: Job) -> Trial:
+    """The trial that was made now or before."""
+    trial = finished(job, job.experiment())
+    if trial is None:
+        raise RedQueenError(f"{job.variant}, seed {job.seed}: a module changed while it was trained; run it again")
+    return trial
 
 
 def _make(jobs: Sequence[Job], say: Callable[[str], None]) -> None:
@@ -95,11 +100,15 @@ def _work(missing: Queue[Job], say: Callable[[str], None]) -> None:
                 line = child.stdout.readline()
                 said = json.loads(line) if line else {"error": "its process ended; what it printed is above"}
                 if "error" in said:
-                    _drain(missing)
                     raise RedQueenError(f"{job.name}, {job.variant or 'warm starts'}, seed {job.seed}: {said['error']}")
+                if job.variant:
+                    _made(job)  # or else said now, before the others are made in vain
                 say(f"{job.name}: {job.variant or 'warm starts'}, seed {job.seed}; {missing.qsize()} to go")
         except Empty:
             return
+        except RedQueenError:
+            _drain(missing)
+            raise
         finally:
             child.stdin.close()
 

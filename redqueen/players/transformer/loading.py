@@ -99,7 +99,7 @@ class LoadedModel:
 
 
 def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> LoadedModel:
-    """The model `name` and its tokenizer: `smollm2-135m`, `gemma-3-270m`, `tiny` (`tiny:hidden=96,layers=3,heads=4`), a
+    """The model `name` and its tokenizer: `smollm2-135m`, `gemma-3-270m`, `tiny` (`tiny:hidden=96,layers=3`), a
     local folder, or a name on the Hugging Face hub. Raises RedQueenError with one line if it cannot be loaded."""
     from transformers.utils.logging import disable_progress_bar
 
@@ -187,17 +187,31 @@ def is_tiny(name: str) -> bool:
     return name.partition(":")[0] == TINY
 
 
-def _sizes(name: str) -> dict[str, int]:
-    """The sizes after the colon of "tiny:hidden=96,layers=3"."""
-    sizes = {}
+def _sizes(name: str) -> dict[str, Any]:
+    """What stands after the colon of "tiny:hidden=96,layers=3"."""
+    sizes: dict[str, Any] = {}
     for part in filter(None, name.partition(":")[2].split(",")):
         key, _, value = part.partition("=")
-        if key not in ("hidden", "layers", "heads") or not value.isdecimal() or int(value) < 1:
-            raise RedQueenError(f"the model {name!r} is not known: write tiny, or tiny:hidden=64,layers=2,heads=4")
-        sizes[key] = int(value)
+        if key == "initializer_range" and _is_positive(value):
+            sizes[key] = float(value)
+        elif key in ("hidden", "layers", "heads") and value.isdecimal() and int(value) > 0:
+            sizes[key] = int(value)
+        else:
+            raise RedQueenError(
+                f"the model {name!r} is not known: write tiny, or tiny:hidden=64,layers=2,heads=4,"
+                "initializer_range=0.02"
+            )
     if sizes.get("hidden", 64) % (2 * sizes.get("heads", 4)):
         raise RedQueenError(f"the hidden size of {name!r} must be a multiple of twice its heads (4 unless given)")
     return sizes
+
+
+def _is_positive(text: str) -> bool:
+    """Whether a text is a finite number above zero."""
+    try:
+        return 0.0 < float(text) < float("inf")
+    except ValueError:
+        return False
 
 
 def _checked(name: str) -> str:
@@ -407,9 +421,12 @@ def _in_layers(model: Any) -> list[str]:
     return sorted({parts[-1] for parts in linear if any(part.isdecimal() for part in parts)})
 
 
-def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4) -> LoadedModel:
-    """A Llama of about 0.2 M parameters with random weights, and a byte-level tokenizer trained on the
-    text in this folder. For tests and for learning from scratch."""
+def tiny_model(
+    seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4, initializer_range: float = 0.02
+) -> LoadedModel:
+    """A Llama of about 0.2 M parameters with random weights, and a byte-level tokenizer trained on the text in this
+    folder. For tests and for learning from scratch, which is faster with an `initializer_range`, the deviation of the
+    first weights, near 1 / sqrt(hidden): with 0.02 attention begins nearly even (experiments/cold_start.py)."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     tokenizer = tiny_tokenizer()
@@ -420,6 +437,7 @@ def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4)
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=heads,
+        initializer_range=initializer_range,
         max_position_embeddings=TINY_CONTEXT,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,

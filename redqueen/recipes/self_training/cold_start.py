@@ -41,7 +41,7 @@ WHOLE = ("proposer", "judge", "explainer", "rewriter", "reader", "generator")  #
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Flat(model="tiny:hidden=96,layers=3")
+    learner: Flat = Flat(model="tiny:hidden=96,layers=3,initializer_range=0.1")
     questions: Annotated[str, OnlyWith("game", "")] = "sums"
     steps: Count = 1500
     demonstrations_per_step: Count = 128

@@ -49,6 +49,18 @@ def test_a_tiny_model_is_made_from_its_seed():
     assert not one.model.training
 
 
+def test_the_first_weights_of_a_tiny_model_are_as_wide_as_is_said():
+    model = load_model("tiny:heads=8,initializer_range=0.12", torch.float32, "cpu").model
+    wide = [layer.self_attn.q_proj.weight.std().item() for layer in model.model.layers]
+    assert wide == pytest.approx([0.12, 0.12], rel=0.03)  # 4,096 draws each: one part in 90
+    assert model.config.num_attention_heads == 8
+
+
+@pytest.mark.parametrize("value", ["0", "-0.1", "nan", "inf", "wide", ""])
+def test_a_width_that_is_none_is_refused(value):
+    assert "initializer_range=0.02" in refused(f"tiny:initializer_range={value}")
+
+
 def test_making_a_model_leaves_the_global_generator_alone():
     torch.manual_seed(3)
     expected = torch.rand(1)

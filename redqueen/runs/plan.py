@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from redqueen.players.language.saying import Speaker, hearing
-from redqueen.protocols import Policy, Resumable, has
+from redqueen.protocols import Policy, has
 from redqueen.runs.run import Line, Run, Schedule, recorded_steps
 from redqueen.types import Ask, RedQueenError
 
@@ -237,15 +237,13 @@ class _Counting:
         self._asks.clear()
         if len(self.found.lines) == self._steps:
             self._count_files()
-            left = [part.updates_left() for part in self._parts() if has(part, UsedUp)]
+            parts = self._run.parts if self._run else ()
+            left = [part.updates_left() for part in parts if has(part, UsedUp)]
             self.found.learning = self._steps + max(left) if left and self.found.goes_on else None
             raise _EnoughMeasured
 
     def end(self, run: Run) -> None:
         return None
-
-    def _parts(self) -> Sequence[Resumable]:
-        return () if self._run is None else self._run.parts
 
     def _count_files(self) -> None:
         saved = (path for path in (self._folder / "checkpoints").rglob("*") if path.is_file())

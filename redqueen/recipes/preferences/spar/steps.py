@@ -59,9 +59,9 @@ class Judged(NamedTuple):
 
     episode: Episode
     criticisms: tuple[tuple[Episode, bool | None], ...]  # and whether each accepts it, None where that cannot be read
-    value: (
-        float  # the share of those read that accept it, or whether it is right; NaN where there is none, 0 for silence
-    )
+    value: float
+    """the share of those read that accept it, or whether it is right; 0 for a reply that says nothing, NaN where no
+    verdict can be read"""
 
     @property
     def accepted(self) -> bool | None:

@@ -16,8 +16,9 @@ import torch
 from torch.nn.functional import linear
 
 from experiments.speed.model import in_turns, prompts, speaker
+from redqueen.players.transformer import between, layers
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.players.transformer.sampling import Choir, Saying, draw
+from redqueen.players.transformer.sampling import PATIENCE, Choir, Saying, draw
 from redqueen.trials.experiment import Made, Rows, Table
 
 SHAPES = ((576, 576), (1536, 576), (576, 1536), (49152, 576))  # of SmolLM2: [out, in]
@@ -87,11 +88,11 @@ def _parts(policy: TransformerPolicy, count: int, repeats: int) -> dict[str, flo
     manner = replace(policy.manner, limit=10**6)
     sayings = [Saying(tuple(policy.format.prompt(asked).tolist()), asked.seed, manner) for asked in asks]
     model: Any = policy.forward._model
-    layers = model.get_decoder().layers
-    products = [module for layer in layers for module in layer.modules() if isinstance(module, torch.nn.Linear)]
+    products = list(layers.linears(model.get_decoder()))  # those with the same input together
     config = model.config
     given = {
-        width: torch.randn(count, width, dtype=policy.forward.dtype) for width in {m.in_features for m in products}
+        width: torch.randn(count, width, dtype=policy.forward.dtype)
+        for width in {group[0].in_features for group in products}
     }
     heads, key_heads = config.num_attention_heads, config.num_key_value_heads
     width = config.hidden_size // heads
@@ -102,16 +103,19 @@ def _parts(policy: TransformerPolicy, count: int, repeats: int) -> dict[str, flo
     def measure() -> None:
         with torch.inference_mode():
             choir = Choir(policy.forward, policy.store, sayings)
+            for _ in range(PATIENCE):  # until the weights are packed
+                choir.step()
             logits = choir._forward.logits(given[config.hidden_size])
             draws = torch.rand(count, dtype=torch.float64)
 
             def multiply() -> None:
-                for module in products:
-                    linear(given[module.in_features], module.weight)
+                for group in products:
+                    policy.forward._products.together(group, given[group[0].in_features])
 
             def look() -> None:
-                for layer in range(len(layers)):
-                    choir._looking(layer, query, key, key, 0.125, None)
+                with between.stepping():
+                    for layer in range(config.num_hidden_layers):
+                        choir._looking(layer, query, key, key, 0.125, None)
 
             works = {
                 "weights": multiply,

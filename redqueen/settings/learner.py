@@ -19,6 +19,7 @@ from redqueen.players.language.writing import Writer
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
 from redqueen.players.tinker.policy import TinkerPolicy
+from redqueen.players.transformer import between
 from redqueen.players.transformer.loading import LoadedModel, add_lora, is_tiny, load_model, without_weights
 from redqueen.players.transformer.machine import check_cache, slowdown
 from redqueen.players.transformer.policy import TransformerPolicy
@@ -30,6 +31,7 @@ from redqueen.settings.speech import ANSWERS, Named, Speech, template_arguments
 from redqueen.types import SOLVER, RedQueenError
 
 TABULAR = "tabular"
+WITHOUT = 1.5  # how many times as long sampling may take without a compiler
 SLOW = 1.5  # how many times as long products may take in another type without a word
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
 
@@ -142,6 +144,12 @@ class Learner:
             warnings.warn(
                 f"products in bfloat16 take {slow:.1f} times as long as in float32 on this {device}: --dtype float32 "
                 "learns faster, in twice the memory",
+                stacklevel=2,
+            )
+        if device == "cpu" and not is_tiny(self.model) and (why := between.missing()):
+            warnings.warn(
+                f"{why}: sampling takes torch's own operations, and up to {WITHOUT:g} times as long; install g++, or "
+                "name a compiler in the variable CXX",
                 stacklevel=2,
             )
         if self.raw_prompt is None and not is_tiny(self.model) and not loaded.tokenizer.chat_template:

@@ -188,7 +188,7 @@ class Forward:
         with _Float32():
             theirs = causal(input_ids=torch.tensor(rows, device=self.device), use_cache=False).logits.flatten(0, 1)
         allowed = 1e-3 * (float(theirs.abs().max()) + 1e-6)
-        if self._short and float((ours - theirs).abs().max()) > allowed:
+        if self._short and not float((ours - theirs).abs().max()) <= allowed:  # nor no number
             self._short = False
             ours = computed()
         if float((ours - theirs).abs().max()) > allowed:

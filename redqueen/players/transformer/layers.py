@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
+from redqueen.players.transformer import between
 from redqueen.players.transformer.attention import Attend
 from redqueen.players.transformer.products import Products
 
@@ -90,7 +91,8 @@ def _layer(
     gates = layer.mlp
     given = _normed(states, layer.post_attention_layernorm)
     gate, up = products.together((gates.gate_proj, gates.up_proj), given)
-    return states + products(gates.down_proj, silu(gate) * up)
+    opened = between.gated(gate, up)
+    return states + products(gates.down_proj, silu(gate) * up if opened is None else opened)
 
 
 def _attention(
@@ -118,6 +120,9 @@ def _window(layer: Any) -> int | None:
 
 def _normed(states: Tensor, norm: Any) -> Tensor:
     """Divided by the root of the mean square, in float32, and weighted."""
+    found = between.normed(states, norm.weight, norm.variance_epsilon)
+    if found is not None:
+        return found
     wide = states.float()
     shrink = torch.rsqrt(torch.linalg.vecdot(wide, wide) / states.shape[-1] + norm.variance_epsilon)
     normed: Tensor = (wide * shrink[..., None]).to(states.dtype) * norm.weight
@@ -126,4 +131,7 @@ def _normed(states: Tensor, norm: Any) -> Tensor:
 
 def _rotated(heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     """[n, heads, d], whose two halves are the two coordinates of d / 2 points, each turned by its angle."""
+    found = between.rotated(heads, cosines, sines)
+    if found is not None:
+        return found
     return torch.addcmul(heads * cosines, heads.roll(heads.shape[-1] // 2, dims=-1), sines)

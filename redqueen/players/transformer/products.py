@@ -40,12 +40,21 @@ class _Packed:
 
     weights: tuple[Tensor, ...]  # that were packed, and how often each had been changed by then
     versions: tuple[int, ...]
+    sizes: tuple[int, ...]  # how many rows each has
     product: Product
 
     def holds(self, modules: Sequence[nn.Linear]) -> bool:
         """Whether these are still what the modules compute with."""
-        now = zip(modules, self.weights, self.versions, strict=True)
-        return all(each.weight is weight and weight._version == version for each, weight, version in now)
+        for module, weight, version in zip(modules, self.weights, self.versions, strict=True):
+            # not `module.weight`, which takes as long as a small product
+            if module._parameters["weight"] is not weight or weight._version != version:
+                return False
+        return True
+
+    def __call__(self, given: Tensor) -> Sequence[Tensor]:
+        """[n, out] for each of the weights."""
+        found = self.product(given)
+        return found.split_with_sizes(self.sizes, 1) if len(self.sizes) > 1 else (found,)
 
 
 class Products:
@@ -62,11 +71,10 @@ class Products:
     def together(self, modules: tuple[Any, ...], given: Tensor) -> Sequence[Tensor]:
         """[n, out] for each of the modules, what it gives for [n, in]."""
         if self._packed and not torch.is_grad_enabled() and not as_vectors(len(given), given.dtype):
-            linears = linears_of(modules)
+            linears = modules if modules in self._packed else linears_of(modules)
             held = self._packed.get(linears)
             if held is not None and held.holds(linears):
-                found = torch.split(held.product(given), [len(weight) for weight in held.weights], dim=1)
-                return [_finished(module, part, given) for module, part in zip(modules, found, strict=True)]
+                return [_finished(module, part, given) for module, part in zip(modules, held(given), strict=True)]
         return [module(given) for module in modules]
 
     def pack(self, groups: Iterable[tuple[nn.Linear, ...]]) -> None:
@@ -82,7 +90,8 @@ class Products:
             product = packed(torch.cat([each.detach() for each in weights]) if len(weights) > 1 else weights[0])
             if product is None:
                 return
-            self._packed[group] = _Packed(weights, tuple(each._version for each in weights), product)
+            versions, sizes = tuple(each._version for each in weights), tuple(len(each) for each in weights)
+            self._packed[group] = _Packed(weights, versions, sizes, product)
 
     def unpack(self) -> None:
         """Frees what was packed."""
@@ -114,7 +123,7 @@ def _linear_of(module: Any) -> nn.Linear | None:
 def _finished(module: Any, found: Tensor, given: Tensor) -> Tensor:
     """What a module gives, [n, out], from the product with its weight: with its bias, and what LoRA adapters add."""
     plain = type(module) is nn.Linear
-    bias = (module if plain else module.base_layer).bias
+    bias = (module if plain else module.base_layer)._parameters["bias"]
     if bias is not None:
         found = found + bias
     for name in () if plain else [name for name in module.active_adapters if name in module.lora_A]:

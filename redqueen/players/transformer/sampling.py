@@ -25,6 +25,7 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 
 from redqueen.chance import uniform
 from redqueen.players.language.formats import WHOLE, Nucleus
+from redqueen.players.transformer import between
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.products import as_vectors, without_onednn
@@ -158,7 +159,8 @@ class Choir:
         self._steps += 1
         if self._steps % PATIENCE == 0 and not as_vectors(len(tokens), self._forward.dtype):
             self._forward.pack()
-        hidden = self._forward.hidden(tokens, depths, self._looking)
+        with between.stepping():
+            hidden = self._forward.hidden(tokens, depths, self._looking)
         return self._draw(self._forward.logits(hidden))
 
     def _gather(self, sayings: list[Saying]) -> None:
@@ -233,19 +235,40 @@ class Looking:
         if layer == 0:
             self._length += 1
             self._of_pass.clear()
-        keys, values = self._write(layer, key, value)  # [r, Hkv, room, d]
+        self._grow(layer)
+        kept = self._own_keys[layer], self._own_values[layer]  # [r, Hkv, room, d]
         rows, heads, width = query.shape
         key_heads = key.shape[1]
         query = query.view(rows, key_heads, heads // key_heads, width)
-        of_path, of_own = self._masks(window, query.dtype)
+        of_own = between.attended(
+            query, (key, value), kept, self._row_lengths, self._start, self._length, window, scale
+        )
+        if of_own is None:
+            for all_places, new in zip(kept, (key, value), strict=True):
+                all_places[:, :, self._length - 1] = new
         with without_onednn():
-            if self._shared:
-                before = attended(self._together(query), self._keys[layer], self._values[layer], of_path, scale)
-                answer = joined([self._apart(each) for each in before], attended(query, keys, values, of_own, scale))
-            else:
-                of_own = of_own.expand(-1, -1, query.shape[2], -1)
-                answer = scaled_dot_product_attention(query, keys, values, of_own, scale=scale)
+            answer = self._answer(layer, query, kept, of_own, window, scale)
         return answer.reshape(rows, heads, width)
+
+    def _answer(
+        self,
+        layer: int,
+        query: Tensor,
+        kept: tuple[Tensor, Tensor],
+        of_own: tuple[Tensor, Tensor] | None,
+        window: int | None,
+        scale: float,
+    ) -> Tensor:
+        """[r, Hkv, g, d], the attention of `query` to the places of each row, where it is not known yet, and to the
+        shared paths."""
+        if not self._shared and of_own is not None:
+            return of_own[0]
+        path, own = self._masks(window, query.dtype)
+        if not self._shared:
+            return scaled_dot_product_attention(query, *kept, own.expand(-1, -1, query.shape[2], -1), scale=scale)
+        of_path = attended(self._together(query), self._keys[layer], self._values[layer], path, scale)
+        apart = [self._apart(each) for each in of_path]
+        return joined(apart, attended(query, *kept, own, scale) if of_own is None else of_own)
 
     def own(self, rows: Sequence[int]) -> tuple[list[Tensor], list[Tensor]]:
         """Keys and values, [layers] of [rows, t, Hkv, d], of the nodes that `rows` have added."""
@@ -279,6 +302,7 @@ class Looking:
     def _sit(self, groups: Tensor) -> None:
         """Gives each row, [r] int, an index among those that attend to the same path."""
         self._groups = groups
+        self._row_lengths = self._lengths[groups]  # [r]
         count = len(self._lengths)
         number = (groups[:, None] == groups[None, :]).tril(-1).sum(dim=1)  # of the row in its group
         self._seats_each = int(number.max()) + 1  # M
@@ -304,13 +328,11 @@ class Looking:
         rows = of_groups.view(count, heads, each, -1, width).transpose(1, 2).reshape(count * each, heads, -1, width)
         return rows if self._in_order else rows[self._seats]
 
-    def _write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Adds keys and values [r, Hkv, d] of the newest nodes; returns all of the rows' own, [r, Hkv, room, d]."""
-        for kept, new in ((self._own_keys, key), (self._own_values, value)):
+    def _grow(self, layer: int) -> None:
+        """Makes room for the keys and values of the newest nodes."""
+        for kept in (self._own_keys, self._own_values):
             if kept[layer].shape[2] < self._length:
                 kept[layer] = _roomier(kept[layer], self._length + ROOM)
-            kept[layer][:, :, self._length - 1] = new
-        return self._own_keys[layer], self._own_values[layer]
 
     def _masks(self, window: int | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """0 where a row attends and the lowest number elsewhere: for the places of the shared paths, [G, 1, 1, P], and

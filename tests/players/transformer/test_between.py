@@ -1,0 +1,263 @@
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from redqueen.players.transformer import between
+from redqueen.players.transformer.forward import Forward
+from redqueen.players.transformer.key_values import KeyValueStore
+from redqueen.players.transformer.sampling import Manner, sample
+
+CLOSE = {torch.float32: 2e-6, torch.bfloat16: 1e-2}  # of the largest number
+BOTH = pytest.mark.parametrize("dtype", list(CLOSE), ids=str)
+
+
+def some(*shape, seed=0, dtype=torch.float32):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+@pytest.fixture
+def available():
+    if between.missing():
+        pytest.skip(between.missing())
+
+
+@pytest.fixture
+def compiled(available):
+    with between.stepping():
+        yield
+
+
+def agree(found, truth, dtype):
+    truth = np.asarray(truth)
+    assert found.dtype == dtype
+    assert np.abs(found.double().numpy() - truth).max() <= CLOSE[dtype] * (1.0 + np.abs(truth).max())
+
+
+def wide(tensor):
+    return tensor.double().numpy()
+
+
+@BOTH
+@pytest.mark.parametrize("shape", [(3, 7), (40, 576), (5, 3, 16)])
+@torch.inference_mode()
+def test_a_norm(compiled, dtype, shape):
+    given, weight = (
+        some(*shape[:-1], shape[-1] + 9, dtype=dtype)[..., : shape[-1]],
+        some(shape[-1], seed=1, dtype=dtype),
+    )
+    if len(shape) == 3:  # heads of a row stand side by side, rows do not
+        given = some(shape[0], shape[1] * shape[2] + 9, dtype=dtype)[:, : shape[1] * shape[2]].view(shape)
+    truth = wide(given) / np.sqrt((wide(given) ** 2).mean(axis=-1, keepdims=True) + 0.1) * wide(weight)
+    agree(between.normed(given, weight, 0.1), truth, dtype)
+
+
+@BOTH
+@pytest.mark.parametrize("shape", [(1, 1, 2), (33, 9, 64)])
+@torch.inference_mode()
+def test_a_rotation(compiled, dtype, shape):
+    rows, _, width = shape
+    heads, angles = some(*shape, dtype=dtype), np.linspace(0.0, 6.0, rows * width // 2).reshape(rows, 1, width // 2)
+    cosines = np.concatenate([np.cos(angles), np.cos(angles)], axis=2)
+    sines = np.concatenate([-np.sin(angles), np.sin(angles)], axis=2)
+    first, second = np.split(wide(heads), 2, axis=2)
+    turned = (first + 1j * second) * np.exp(1j * angles)  # points of the plane
+    found = between.rotated(heads, torch.tensor(cosines).to(dtype), torch.tensor(sines).to(dtype))
+    agree(found, np.concatenate([turned.real, turned.imag], axis=2), dtype)
+
+
+@BOTH
+@pytest.mark.parametrize("shape", [(1, 5), (70, 300)])
+@torch.inference_mode()
+def test_a_gate(compiled, dtype, shape):
+    both = 30.0 * some(shape[0], 2 * shape[1], dtype=dtype)
+    gate, up = both.chunk(2, dim=1)
+    with np.errstate(over="ignore"):
+        truth = wide(gate) / (1.0 + np.exp(-wide(gate))) * wide(up)
+    agree(between.gated(gate, up), truth, dtype)
+
+
+def looked_at(row, lengths, start, length, window):
+    """The places that a row sees, and how far back they are."""
+    before = int(lengths[row])
+    places = [*range(min(before, start)), *range(start, length)]
+    depths = [place if place < start else before + place - start for place in places]
+    back = before + length - start - 1
+    return [place for place, depth in zip(places, depths, strict=True) if window is None or back - depth < window]
+
+
+@BOTH
+@pytest.mark.parametrize("width, heads", [(8, 1), (64, 3), (72, 5), (128, 4), (256, 9)])
+@pytest.mark.parametrize("window", [None, 4, 150])
+@pytest.mark.parametrize("shared", [False, True])
+@torch.inference_mode()
+def test_attention(compiled, dtype, width, heads, window, shared):
+    rows, key_heads, room, length = 5, 2, 400, 300
+    start = 0 if shared else 290
+    lengths = torch.tensor([290, 7, 1, 130, 256])
+    query = some(rows, key_heads, heads, width, dtype=dtype)
+    both = some(rows, 2 * key_heads * width, seed=1, dtype=dtype)
+    key, value = (each.view(rows, key_heads, width) for each in both.chunk(2, dim=1))
+    keys, values = (some(rows, key_heads, room, width, seed=seed, dtype=dtype) for seed in (2, 3))
+    kept = keys.clone(), values.clone()
+    keys[:, :, length - 1], values[:, :, length - 1] = key, value
+    answer, sums = between.attended(query, (key, value), kept, lengths, start, length, window, 0.3)
+    assert torch.equal(kept[0], keys)
+    assert torch.equal(kept[1], values)
+    truth, logs = np.zeros(query.shape), np.zeros((rows, key_heads, heads, 1))
+    for row in range(rows):
+        places = looked_at(row, lengths, start, length, window)
+        scores = 0.3 * np.einsum("hgd,hpd->hgp", wide(query[row]), wide(keys[row][:, places]))
+        logs[row, ..., 0] = np.log(np.exp(scores).sum(axis=2))
+        truth[row] = np.einsum("hgp,hpd->hgd", np.exp(scores - logs[row]), wide(values[row][:, places]))
+    agree(answer, truth, dtype)
+    agree(sums, logs, torch.float32)
+
+
+@BOTH
+@torch.inference_mode()
+def test_a_row_is_the_same_in_company_and_with_any_number_of_threads(compiled, dtype):
+    query, new = some(40, 3, 3, 64, dtype=dtype), some(40, 3, 64, seed=1, dtype=dtype)
+    kept = some(40, 3, 96, 64, seed=2, dtype=dtype)
+    weight, lengths = some(64, seed=3, dtype=dtype), torch.arange(40) + 1
+
+    def found(rows):
+        keys, values = kept[rows].clone(), kept[rows].clone()
+        own = between.attended(query[rows], (new[rows], new[rows]), (keys, values), lengths[rows], 41, 60, None, 0.1)
+        return [*own, between.normed(new[rows], weight, 1e-5)]
+
+    together = found(slice(None))
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        alone = [torch.cat(each) for each in zip(*(found(slice(row, row + 1)) for row in range(40)), strict=True)]
+    finally:
+        torch.set_num_threads(before)
+    for one, other in zip(together, alone, strict=True):
+        assert torch.equal(one, other)
+
+
+@torch.inference_mode()
+def test_what_is_no_number_stays_none(compiled):
+    nan = some(2, 8).index_fill(1, torch.tensor([3]), math.nan)
+    assert between.normed(nan, torch.ones(8), 0.0).isnan().all()
+    assert between.gated(nan, torch.ones(2, 8))[:, 3].isnan().all()
+
+
+@torch.inference_mode()
+def test_torch_computes_what_the_passes_are_not_made_for(compiled):
+    given, weight = some(4, 8), torch.ones(8)
+    assert between.normed(given, weight, 0.0) is not None
+    assert between.normed(given.double(), weight.double(), 0.0) is None
+    assert between.normed(given, weight.bfloat16(), 0.0) is None
+    assert between.normed(given.t().contiguous().t(), weight, 0.0) is None
+    assert between.normed(given.to("meta"), weight.to("meta"), 0.0) is None
+    for width, heads in ((12, 1), (264, 1), (8, 17)):
+        kept = torch.zeros(1, 1, 2, width)
+        new = kept[:, :, 0]
+        query = torch.zeros(1, 1, heads, width)
+        assert between.attended(query, (new, new), (kept, kept), torch.tensor([0]), 0, 1, None, 1.0) is None
+
+
+def test_nothing_is_left_out_of_a_gradient(compiled):
+    assert between.normed(some(4, 8).requires_grad_(), torch.ones(8), 0.0) is None
+
+
+@torch.inference_mode()
+def test_only_decoding_steps_are_rounded_so():
+    assert between.normed(some(4, 8), torch.ones(8), 0.0) is None
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_texts_are_those_of_torchs_operations(available, window, monkeypatch):
+    from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+
+    sizes = {"vocab_size": 80, "hidden_size": 64, "intermediate_size": 40, "num_hidden_layers": 3}
+    heads = {"num_attention_heads": 8, "num_key_value_heads": 2, "initializer_range": 0.3}
+    torch.manual_seed(0)
+    if window is None:
+        model = LlamaForCausalLM(LlamaConfig(**sizes, **heads)).eval()
+    else:
+        model = MistralForCausalLM(MistralConfig(**sizes, **heads, sliding_window=window)).eval()
+
+    def texts(rows):
+        forward = Forward(model)
+        with torch.inference_mode():
+            found = sample(
+                forward, KeyValueStore(forward, 10_000), rows, range(len(rows)), Manner(frozenset(), 40, 1.0)
+            )
+        return [each.tokens for each in found], np.array([each.logprobs for each in found])
+
+    for rows in ([(1, 2, 3, 4, 5), (7,), (9, 8)], [(1, 2, 3)] * 3 + [(4, 5)]):  # prompts of their own, and shared ones
+        with monkeypatch.context() as patch:
+            ours, called = between.attended, []
+
+            def counted(*given, ours=ours, called=called):
+                called.append(given)
+                return ours(*given)
+
+            patch.setattr(between, "attended", counted)
+            tokens, logprobs = texts(rows)
+            assert called
+            patch.setattr(between, "_passes", dict)
+            by_torch, theirs = texts(rows)
+        assert tokens == by_torch
+        np.testing.assert_allclose(logprobs, theirs, atol=1e-4)
+
+
+@pytest.fixture
+def compiling(monkeypatch, tmp_path):
+    """Compiles anew, by a program of the user's."""
+
+    def anew(compiler):
+        monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv("CXX", str(compiler))
+        return between._library.__wrapped__()
+
+    return anew
+
+
+def script(path, *lines):
+    path.write_text("\n".join(["#!/bin/sh", *lines]))
+    path.chmod(0o755)
+    return path
+
+
+def test_without_a_compiler_it_says_so(compiling):
+    assert compiling("no-such-compiler") == "there is no compiler no-such-compiler"
+
+
+def test_a_compiler_that_fails_is_quoted(compiling, tmp_path):
+    failing = script(tmp_path / "failing", '[ "$1" = --version ] || { echo "unknown option -fopenmp" >&2; exit 1; }')
+    assert compiling(failing) == f"{failing} failed: unknown option -fopenmp"
+    assert not list((tmp_path / "cache" / "compiled").iterdir())
+
+
+def test_a_compiler_that_writes_nothing_of_use_is_refused(compiling, tmp_path):
+    useless = script(tmp_path / "useless", 'while [ $# -gt 1 ]; do [ "$1" = -o ] && echo none > "$2"; shift; done')
+    assert str(compiling(useless)).startswith(f"{useless} was of no use: ")
+
+
+def test_it_is_compiled_once(available, compiling, tmp_path):
+    counting = script(tmp_path / "counting", f'echo "$1" >> {tmp_path / "calls"}', 'exec g++ "$@"')
+    for _ in range(2):
+        assert not isinstance(compiling(counting), str)
+    assert (tmp_path / "calls").read_text().split() == ["--version", "-O3", "--version"]
+
+
+def test_a_policy_says_that_sampling_is_slow_without(tmp_path):
+    code = (
+        "import warnings\nfrom redqueen.players.transformer import between\n"
+        "between._library = lambda: 'there is no compiler g++'\n"
+        "from redqueen.settings.learner import Learner\n"
+        "with warnings.catch_warnings(record=True) as said:\n"
+        "    warnings.simplefilter('always')\n"
+        "    Learner(model='smollm2-135m').build_model(0)\n"
+        "print(*(each.message for each in said), sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True)
+    assert "there is no compiler g++: sampling takes torch's own operations" in done.stdout

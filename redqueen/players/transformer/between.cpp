@@ -104,6 +104,8 @@ template <typename T> void gate(const T* __restrict gates, const T* __restrict u
 
 constexpr int LANES = 8;        // numbers that are computed at once; heads are as wide as some of these
 constexpr int CHUNK = 8;        // of these, whose sums stay in registers
+constexpr long AHEAD = 16;      // places
+constexpr long LINE = 64;       // bytes that a processor reads at once
 constexpr long TILE = 128;      // places whose shares are computed together
 constexpr long WIDEST = 256;    // numbers of a key
 constexpr long MOST_HEADS = 16; // query heads of a key head
@@ -132,18 +134,25 @@ inline float sum(Lanes lanes) {
     return halves[0] + halves[1];
 }
 
+// Asks for V vectors of numbers before they are read: the processor foresees one stream of reading and not two.
+template <int V, typename T> inline void foresee(const T* from) {
+    for (size_t at = 0; at < V * LANES * sizeof(T); at += LINE) __builtin_prefetch((const char*)from + at);
+}
+
 // What the queries of one row have found so far: with `most` the largest score, the sum of the shares and of the values.
 struct Found {
     float most[MOST_HEADS], sums[MOST_HEADS], values[MOST_HEADS][WIDEST];
 };
 
-// Adds the products of V vectors of H queries with those of `count` keys to the scores.
+// Adds the products of V vectors of H queries with those of `count` keys to the scores; the values are read next.
 template <typename T, int H, int V>
-void score(const float (*query)[WIDEST], const T* keys, long count, long width, float (*scores)[TILE]) {
+void score(const float (*query)[WIDEST], const T* keys, const T* values, long count, long width, float (*scores)[TILE]) {
     Lanes asked[H][V];
     for (int head = 0; head < H; ++head)
         for (int i = 0; i < V; ++i) asked[head][i] = read(query[head] + i * LANES);
     for (long place = 0; place < count; ++place) {
+        foresee<V>(keys + (place + AHEAD) * width);
+        foresee<V>(values + place * width);
         Lanes key[V];
         for (int i = 0; i < V; ++i) key[i] = read(keys + place * width + i * LANES);
         for (int head = 0; head < H; ++head) {
@@ -176,8 +185,9 @@ void look(const float (*query)[WIDEST], const T* keys, const T* values, long cou
     float shares[H][TILE] = {};
     long i = 0;
     for (; i + CHUNK * LANES <= width; i += CHUNK * LANES)
-        score<T, H, CHUNK>((const float(*)[WIDEST])(query[0] + i), keys + i, count, width, shares);
-    for (; i < width; i += LANES) score<T, H, 1>((const float(*)[WIDEST])(query[0] + i), keys + i, count, width, shares);
+        score<T, H, CHUNK>((const float(*)[WIDEST])(query[0] + i), keys + i, values + i, count, width, shares);
+    for (; i < width; i += LANES)
+        score<T, H, 1>((const float(*)[WIDEST])(query[0] + i), keys + i, values + i, count, width, shares);
     for (int head = 0; head < H; ++head) {
         float highest = most[head], total = 0.0f;
 #pragma omp simd reduction(max : highest)

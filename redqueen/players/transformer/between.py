@@ -2,8 +2,8 @@
 rotations, gates, and the attention of rows to their own keys.
 
 By torch's operations a norm of a few rows is nine of them, and attention reads its keys at a third of the memory's
-speed. `between.cpp` is compiled by the machine's own compiler, once, in some seconds, and kept beside what was
-downloaded. Where there is none, or it fails, torch's operations are used as before, and `missing` says why.
+speed. `between.cpp` is compiled by the machine's own compiler, once, in some seconds, and kept in the cache
+folder. Where there is none, or it fails, torch's operations are used as before, and `missing` says why.
 
 Rounding is another than that of torch's operations. So these functions serve within `stepping` alone: what a policy and
 its reference compute of the same tokens, with and without gradients, stays equal to the last bit.
@@ -38,6 +38,7 @@ FLAGS = (
 DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 LANES, WIDEST, MOST_HEADS = 8, 256, 16  # what the attention of the source is made for
 PATIENCE = 120  # seconds for the compiler
+SLOWER = "1.1 to 1.3"  # times as long sampling takes without, measured with SmolLM2 (docs/speed.md)
 
 _POINTER, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 

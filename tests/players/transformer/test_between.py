@@ -46,12 +46,8 @@ def wide(tensor):
 @pytest.mark.parametrize("shape", [(3, 7), (40, 576), (5, 3, 16)])
 @torch.inference_mode()
 def test_a_norm(compiled, dtype, shape):
-    given, weight = (
-        some(*shape[:-1], shape[-1] + 9, dtype=dtype)[..., : shape[-1]],
-        some(shape[-1], seed=1, dtype=dtype),
-    )
-    if len(shape) == 3:  # heads of a row stand side by side, rows do not
-        given = some(shape[0], shape[1] * shape[2] + 9, dtype=dtype)[:, : shape[1] * shape[2]].view(shape)
+    size = math.prod(shape[1:])  # heads of a row stand side by side, rows do not
+    given, weight = some(shape[0], size + 9, dtype=dtype)[:, :size].view(shape), some(shape[-1], seed=1, dtype=dtype)
     truth = wide(given) / np.sqrt((wide(given) ** 2).mean(axis=-1, keepdims=True) + 0.1) * wide(weight)
     agree(between.normed(given, weight, 0.1), truth, dtype)
 
@@ -168,7 +164,7 @@ def test_nothing_is_left_out_of_a_gradient(compiled):
 
 
 @torch.inference_mode()
-def test_only_decoding_steps_are_rounded_so():
+def test_only_decoding_steps_are_rounded_so(available):
     assert between.normed(some(4, 8), torch.ones(8), 0.0) is None
 
 

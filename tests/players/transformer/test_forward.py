@@ -170,6 +170,15 @@ def test_rounding_to_bfloat16_is_not_taken_for_another_model():
     assert all(weight.dtype == torch.bfloat16 for weight in model.parameters())
 
 
+def test_layers_that_give_no_number_are_not_computed_in_fewer_operations(monkeypatch):
+    from transformers import LlamaConfig
+
+    usual = module.layers.hidden
+    assert Forward(built(LlamaConfig(**SIZES))).known_layers == SIZES["num_hidden_layers"]
+    monkeypatch.setattr(module.layers, "hidden", lambda *given: usual(*given) * torch.nan)
+    assert Forward(built(LlamaConfig(**SIZES))).known_layers is None
+
+
 def test_capped_attention_is_refused():
     config = of_gemma2()
     config.attn_logit_softcapping = 50.0

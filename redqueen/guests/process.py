@@ -20,7 +20,6 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from redqueen.guests.waiting import Allowance
 from redqueen.protocols import FINITE, shaped
 from redqueen.texts import is_deep
 from redqueen.types import Damaged, RedQueenError
@@ -55,10 +55,10 @@ _ABOUT = {"seats": [str], "tasks": [_TASK], "held_out": [_TASK], "repeatable": b
 class GuestLimits:
     """What one answer of a guest may cost; more ends its visit."""
 
-    seconds: float = 30.0  # of processor time
+    seconds: float = 30.0  # of processor time, and as many of waiting for anything but a processor
     memory: int = 4 << 30  # bytes that its process holds
     characters: int = 1 << 20  # of what it says
-    patience: float = 10.0  # how many times its processor time it may take by the clock
+    patience: float = 10.0  # how many times `seconds` it may take by the clock, on a machine that others keep busy
 
     def __post_init__(self) -> None:
         if min(self.seconds, self.memory, self.characters, self.patience) <= 0:
@@ -125,7 +125,7 @@ class Guest:
                 ours, theirs = socket.socketpair()
                 try:
                     socket.send_fds(control.socket, [json.dumps(order).encode()], [theirs.fileno()])
-                    said = control.line(START, self.limits.characters)
+                    said = control.line(Allowance(START), self.limits.characters)
                     return int(json.loads(said)["child"]), _Lines(ours)
                 except (OSError, _Died, ValueError, KeyError, TypeError):
                     ours.close()
@@ -147,7 +147,7 @@ class Guest:
                     kill(child, signal.SIGKILL)
             try:
                 self._control.send({"ended": child})
-                return int(json.loads(self._control.line(START, 1 << 20))["status"])
+                return int(json.loads(self._control.line(Allowance(START), 1 << 20))["status"])
             except (OSError, _Died, ValueError, KeyError, TypeError):
                 self._stop()
                 return -signal.SIGKILL
@@ -175,7 +175,7 @@ class Guest:
             theirs.close()
             control = _Lines(ours)
             try:
-                hello = shaped(json.loads(control.line(START, 64 << 20)), dict, "what a guest says first")
+                hello = shaped(json.loads(control.line(Allowance(START), 64 << 20)), dict, "what a guest says first")
                 if "raised" in hello:
                     raise RedQueenError(f"the guest {self.title} does not start: {hello['raised']}")
                 about = shaped(hello.get("ready"), _ABOUT, "what a driver says of itself")
@@ -235,7 +235,7 @@ class GuestTalk:
         if self._lines is not None:
             with suppress(OSError, _Died):
                 self._lines.send({"do": "close", "number": -1})
-                self._lines.line(5.0, self._guest.limits.characters)
+                self._lines.line(Allowance(5.0), self._guest.limits.characters)
             self._leave()
 
     def _asked(self, question: dict[str, Any], kept: bool = False) -> Any:
@@ -273,7 +273,8 @@ class GuestTalk:
             self._lines.send({**question, "number": self._number})
         except OSError:
             raise _Died("") from None
-        said = self._lines.line(limits.seconds * limits.patience, limits.characters)
+        allowed = Allowance(limits.seconds, self._child, limits.patience)
+        said = self._lines.line(allowed, limits.characters)
         try:
             answer = json.loads(said)
             if answer["number"] != self._number or is_deep(answer):
@@ -313,18 +314,18 @@ class _Lines:
         self.socket.settimeout(60.0)  # one that does not read is as dead as one that does not answer
         self.socket.sendall(json.dumps(data).encode() + b"\n")
 
-    def line(self, seconds: float, most: int) -> bytes:
-        """The next line. Raises _Died at the end of the stream ("" for how), after `seconds` ("time"), and for a line
-        of more than `most` characters ("words")."""
-        end = time.monotonic() + seconds
+    def line(self, allowed: Allowance, most: int) -> bytes:
+        """The next line. Raises _Died at the end of the stream ("" for how), where all that is `allowed` was waited
+        ("clock"), and for a line of more than `most` characters ("words")."""
         while (found := self._waiting.find(b"\n")) < 0:
-            left = end - time.monotonic()
             if len(self._waiting) > most:
                 raise _Died("words")
             poll = select.poll()  # many visits have descriptors beyond what select takes
             poll.register(self.socket, select.POLLIN)
-            if left <= 0 or not poll.poll(left * 1000):
-                raise _Died("clock")
+            if not poll.poll(allowed.tick * 1000):
+                if allowed.over():
+                    raise _Died("clock")
+                continue
             try:
                 data = self.socket.recv(1 << 16)
             except OSError:
@@ -332,6 +333,8 @@ class _Lines:
             if not data:
                 raise _Died("")
             self._waiting += data
+            if b"\n" not in data and allowed.over():
+                raise _Died("clock")
         line = bytes(self._waiting[:found])
         del self._waiting[: found + 1]
         return line

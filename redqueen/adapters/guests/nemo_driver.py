@@ -19,7 +19,7 @@ from typing import Any
 
 from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
 
-SECONDS = 60.0
+PATIENCE = 0.9  # of the seconds that an answer may take: a server that is late is named, before the visit is over
 ROW = "a row has responses_create_params with input"
 
 
@@ -32,6 +32,7 @@ class Nemo:
         self.url, self.repeatable = settings["name"].rstrip("/"), settings["repeatable"]
         if not self.url.startswith(("http://", "https://")):
             raise ValueError(f"a resources server is named by its address, http://HOST:PORT, not {self.url}")
+        self.seconds = PATIENCE * settings["seconds"]
         self.tasks, self.held_out = read_tasks(settings["tasks"], task_of, ROW)
 
     def about(self) -> dict[str, Any]:
@@ -39,12 +40,13 @@ class Nemo:
         return {"seats": [AGENT], **said}
 
     def open(self, task: dict[str, Any], seed: int) -> NemoSession:
-        return NemoSession(self.url, task["facts"]["row"])
+        return NemoSession(self.url, task["facts"]["row"], self.seconds)
 
 
 class NemoSession:
-    def __init__(self, url: str, row: dict[str, Any]) -> None:
+    def __init__(self, url: str, row: dict[str, Any], seconds: float) -> None:
         self.url, self.row, self.output = url, row, list[dict[str, Any]]()
+        self.seconds = seconds  # that the server may take
         self.known: dict[str, dict[str, Any]] = {}  # what was verified, by what it was given
         handlers = (urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()), urllib.request.ProxyHandler({}))
         self.opener = urllib.request.build_opener(*handlers)
@@ -123,7 +125,7 @@ class NemoSession:
         head = {"Content-Type": "application/json"}
         asked = urllib.request.Request(f"{self.url}/{path}", json.dumps(data).encode(), head)
         try:
-            with self.opener.open(asked, timeout=SECONDS) as answer:
+            with self.opener.open(asked, timeout=self.seconds) as answer:
                 return answer.status, answer.read().decode("utf-8", "replace")
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode("utf-8", "replace")

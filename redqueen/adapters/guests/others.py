@@ -64,7 +64,8 @@ def mcp(name: str, tasks: str, repeatable: bool = False, guest: str = "", second
 
 def nemo(name: str, tasks: str, repeatable: bool = False, guest: str = "", seconds: float = 30.0) -> GuestWorld:
     """A resources server of NeMo Gym by its address, with the rows of a file."""
-    return _world("nemo", name, guest, seconds, {"tasks": _file(tasks), "repeatable": repeatable})
+    settings = {"tasks": _file(tasks), "repeatable": repeatable, "seconds": seconds}
+    return _world("nemo", name, guest, seconds, settings)
 
 
 def verifiers(name: str, count: int = 200, tests: int = 50, guest: str = "", seconds: float = 30.0) -> GuestWorld:

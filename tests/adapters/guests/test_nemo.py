@@ -1,8 +1,9 @@
 """Resources servers of NeMo Gym, against a stand-in: sessions, tools, the verdict, and a server that fails."""
 
 import json
+import time
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 
 from redqueen.contracts.worlds import check_world
 from redqueen.games.catalogue import find_game
+from redqueen.games.tools import ToolError
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.types import Match, RedQueenError
@@ -23,7 +25,7 @@ class Counters:
     session; `seen` holds what each /verify was given."""
 
     def __init__(self):
-        self.counts, self.seen, self.broken = {}, [], ""
+        self.counts, self.seen, self.broken, self.late = {}, [], "", 0.0
         counters = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -38,7 +40,8 @@ class Counters:
                     self.send_header("Set-Cookie", f"session={made}; path=/; HttpOnly")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(data)
+                with suppress(BrokenPipeError):  # nobody waits any more
+                    self.wfile.write(data)
 
             def log_message(self, format, *args):
                 pass
@@ -55,6 +58,7 @@ class Counters:
             self.counts[made] = given["start"]
             return 200, {}, made
         if path == "/add":
+            time.sleep(self.late)
             if not isinstance(given.get("count"), int):
                 return 422, {"detail": "count is an integer"}, ""
             self.counts[session] += given["count"]
@@ -131,6 +135,16 @@ def test_a_visit_whose_verdict_fails_has_none(server):
             found = visit.assess("done")
     assert found.facts["right"] is None
     assert "500" in found.facts["failed"]
+
+
+def test_a_server_that_is_late_ends_the_visit_within_its_seconds(server):
+    world = find_world(server.spec.replace("true", "true,seconds=1"))
+    with closing(world.open(world.tasks()[0], 0)) as visit:
+        server.late, begun = 6.0, time.monotonic()
+        with pytest.warns(UserWarning, match="is not reached: timed out"), pytest.raises(ToolError):
+            visit.tools[0]('{"count": 1}')
+        assert time.monotonic() - begun < 5.0
+        assert "timed out" in visit.assess("done").facts["failed"]
 
 
 def test_a_server_that_is_not_there_is_one_line(server, tmp_path):

@@ -99,7 +99,7 @@ def exact(tokenizer, every=1):
     """A callback: `found` holds the exact exploitability step by step."""
     return ExactCallback(GAME, tokenizer, every)
 ''',
-            """import sys
+            """import sys, torch
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
@@ -107,7 +107,7 @@ from trl import GRPOConfig, GRPOTrainer
 from {module} import {parts}
 
 tokenizer, model = (kind.from_pretrained(sys.argv[1]) for kind in (AutoTokenizer, AutoModelForCausalLM))
-args = GRPOConfig("out", per_device_train_batch_size=16, num_generations=8, max_steps=20)
+args = GRPOConfig("out", per_device_train_batch_size=16, max_steps=20, use_cpu=not torch.accelerator.is_available())
 """,
             "The trainer's model plays every seat. `python train.py MODEL` trains.",
             exact="""play, measured = rollouts(), exact(tokenizer, every=5)
@@ -274,7 +274,7 @@ def _project(module: str, needs: list[str]) -> str:
     return f"""[project]
 name = "{module.replace("_", "-")}"
 version = "0.1.0"
-requires-python = ">=3.10"
+requires-python = ">=3.11"
 dependencies = [{quoted}]
 
 [build-system]

@@ -5,7 +5,8 @@
 A row of the data set names a task and a role. For each the trainer's model plays one match in every seat, and one of
 the role's turns, drawn uniformly, is the completion; its reward is the score of the seat, so that a group of TRL's is
 of matches with one task, in one role. Where replies are listed the model is held to them; TRL's own loss is over the
-whole vocabulary.
+whole vocabulary. It is played and measured in the precision of the weights, also where TRL computes its loss in
+bfloat16, as it does by default.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ def rows(game: Game, repeats: int = 1) -> list[dict[str, Any]]:
 
 @contextmanager
 def policy_of(model: Any, tokenizer: Any) -> Iterator[TransformerPolicy]:
-    """The trainer's model as a policy, with its weights as they are now."""
-    training = model.training
+    """The trainer's model as a policy, with its weights as they are now, in their own precision."""
+    training, mixed = model.training, vars(model).pop("forward", None)  # accelerate lays one over the model's own
     model.eval()
     try:
         yield TransformerPolicy(LoadedModel("trl", model, tokenizer))
     finally:
         model.train(training)
+        if mixed is not None:
+            model.forward = mixed
 
 
 class Rollouts:

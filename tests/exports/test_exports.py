@@ -382,8 +382,8 @@ def test_scripts_are_of_ten_lines_at_most(form):
 def test_trl_trains_on_matches_and_is_measured_exactly(tmp_path, monkeypatch):
     trl = pytest.importorskip("trl")
     pytest.importorskip("datasets")
+    from redqueen.exports.trl_rollouts import policy_of
     from redqueen.players.transformer.loading import tiny_model
-    from redqueen.players.transformer.policy import TransformerPolicy
 
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     _, module = exported("kuhn_poker", "trl", tmp_path / "out", monkeypatch)
@@ -398,7 +398,7 @@ def test_trl_trains_on_matches_and_is_measured_exactly(tmp_path, monkeypatch):
             max_steps=1,
             learning_rate=1e-2,
             use_cpu=True,
-            bf16=False,
+            bf16=True,  # TRL's default
             report_to=[],
             save_strategy="no",
             disable_tqdm=True,
@@ -418,8 +418,10 @@ def test_trl_trains_on_matches_and_is_measured_exactly(tmp_path, monkeypatch):
     assert step == 1
     assert before != after
     tree = GameTree(KuhnPoker())
-    now = TransformerPolicy(loaded)
-    assert after["exploitability"] == pytest.approx(tree.exploitability(tree.strategy(now)), abs=1e-6)
+    mixed = loaded.model.forward
+    with policy_of(loaded.model, loaded.tokenizer) as now:
+        assert after["exploitability"] == pytest.approx(tree.exploitability(tree.strategy(now)), abs=1e-6)
+    assert loaded.model.forward == mixed, "the trainer goes on as it did"
 
 
 @pytest.mark.slow
@@ -434,7 +436,7 @@ def test_trl_itself_trains_in_a_world_of_ones_own(tmp_path):
     for part in (loaded.model, loaded.tokenizer):
         part.save_pretrained(tmp_path / "tiny")
     script = (place / "train.py").read_text()
-    (place / "train.py").write_text(script.replace("max_steps=20", "max_steps=2, use_cpu=True, bf16=False"))
+    (place / "train.py").write_text(script.replace("max_steps=20", "max_steps=2"))
     told = {**os.environ, "PYTHONPATH": str(ROOT), "TRL_EXPERIMENTAL_SILENCE": "1"}
     command = [sys.executable, "train.py", str(tmp_path / "tiny")]
     done = subprocess.run(command, env=told, cwd=place, capture_output=True, text=True, timeout=300, check=False)

@@ -40,7 +40,7 @@ from redqueen.runs.folder import settings, stored_episodes
 from redqueen.runs.named_players import find_player
 from redqueen.settings.limits import AnyCount, Count, check_settings, unset
 from redqueen.settings.oracles import JudgeSettings
-from redqueen.trust.no_links import write_whole
+from redqueen.trust.no_links import refuse_unwritable, write_whole
 from redqueen.types import RedQueenError
 from redqueen.user_code import module_from_file
 from redqueen.views.terminal import telling
@@ -88,6 +88,8 @@ def rescore(words: Sequence[str]) -> None:
     """RUN --with WHAT [flags]: recorded episodes scored by another judge, reward or check, beside what they earned"""
     options = parse(RescoreOptions, words, "redqueen rescore")
     check_settings(options)
+    if options.write is not None:
+        refuse_unwritable(options.write)
     settings(options.run)
     recorded = [each for each in stored_episodes(options.run) if each[1].turns]
     if not recorded:

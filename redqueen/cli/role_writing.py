@@ -20,7 +20,7 @@ from redqueen.protocols import Demonstrator
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, check_settings
-from redqueen.trust.no_links import write_whole
+from redqueen.trust.no_links import refuse_unwritable, write_whole
 from redqueen.types import SOLVER, RedQueenError
 from redqueen.views.terminal import telling
 
@@ -43,6 +43,7 @@ def roles(words: Sequence[str]) -> None:
     """--questions FILE --write FILE.jsonl [flags]: roles that a model writes itself, for `roled:` and cold_start"""
     options = parse(RolesOptions, words, "redqueen roles")
     check_settings(options)
+    refuse_unwritable(options.write)
     questions = find_questions_with(options.questions, Demonstrator)
     drawn = questions.demonstrations(options.most, Random(derive(options.seed, "questions")))
     shown = list({one.task.prompt: one for one in drawn if one.role == SOLVER}.values())

@@ -15,6 +15,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EACCES
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -51,6 +52,20 @@ def write_whole(folder: Path, name: str, text: str | bytes, lasting: bool = Fals
             with suppress(OSError):
                 os.unlink(beside, dir_fd=place)
             raise
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raises RedQueenError where `write_whole` would not write the file, before the work that is to stand in it."""
+    if path.name in ("", ".."):
+        raise RedQueenError(f"{path} names no file to write")
+    try:
+        with opened(path.parent) as place:
+            for name in path.name, f".{path.name}.writing":
+                _check(place, name, path.with_name(name))
+            if not os.access(path.parent, os.W_OK):
+                raise PermissionError(EACCES, os.strerror(EACCES))
+    except OSError as error:
+        raise RedQueenError(f"cannot write {path}: {error.strerror}") from None
 
 
 def write_new(folder: Path, name: str, text: str = "") -> None:

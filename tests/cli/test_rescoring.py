@@ -138,6 +138,10 @@ def test_a_judge_who_answers_in_prose_is_read_and_one_who_says_nothing_is_refuse
         (("--with", "payof"), "did you mean payoff"),
         (("--with", "judge"), "say which: --with judge:RUN"),
         (("--with", "payoff", "--repeats", "2"), "are of a judge"),
+        (
+            ("--with", "judge:nobody", "--write", "no/scores.jsonl"),
+            "cannot write no/scores.jsonl",
+        ),  # before it is asked
     ],
 )
 def test_what_says_nothing_of_a_record_is_refused_in_one_line(words, complaint, run, capsys):

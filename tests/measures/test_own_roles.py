@@ -1,11 +1,13 @@
 """Roles that a model writes itself: which is kept, what it gains, and the file that `roled:` reads."""
 
 import json
+import re
 from random import Random
 
 import numpy as np
 import pytest
 
+from redqueen.cli import role_writing
 from redqueen.cli.main import main
 from redqueen.measures import own_roles as module
 from redqueen.measures.own_roles import as_said_in, own_roles, role_in
@@ -93,3 +95,20 @@ def test_questions_without_answers_have_no_roles(tmp_path, capsys):
     (tmp_path / "train.jsonl").write_text("".join(f'{{"question": "What is {n}?"}}\n' for n in range(9)))
     assert main(["roles", "--questions", str(tmp_path / "train.jsonl"), "--write", str(tmp_path / "r.jsonl")]) == 2
     assert "holds questions alone" in capsys.readouterr().err
+
+
+def test_where_no_file_can_be_written_no_role_is(tmp_path, capsys, monkeypatch):
+    (tmp_path / "train.jsonl").write_text("".join(f'{{"question": "{n}?", "answer": "{n}"}}\n' for n in range(9)))
+    monkeypatch.setattr(role_writing, "own_roles", lambda *given: pytest.fail("roles are written first"))
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "folder.jsonl").mkdir()
+    for name, said in (
+        ("link.jsonl", "link.jsonl is a link, which is not followed"),
+        ("folder.jsonl", "it is no regular file; move it away"),
+        ("none/roles.jsonl", "cannot write .*roles.jsonl: No such file or directory"),
+        ("..", "names no file to write"),
+    ):
+        flags = ("--write", str(tmp_path / name), "--model", "tiny:hidden=16,heads=2")
+        assert main(["roles", "--questions", str(tmp_path / "train.jsonl"), *flags]) == 2
+        told = capsys.readouterr().err
+        assert re.search(said, told) and told.count("\n") == 1

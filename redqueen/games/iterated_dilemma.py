@@ -16,6 +16,7 @@ from redqueen.types import Ask, Message, Outcome, RedQueenError, Seat, Task
 
 SEATS = FIRST, SECOND = Seat("first"), Seat("second")
 COOPERATE, DEFECT = "cooperate", "defect"
+MOST_ROUNDS = 1_000  # each of which repeats all those before it to who is asked
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class IteratedDilemma:
     perfect_information: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise RedQueenError(f"iterated_dilemma needs at least 1 round, not {self.rounds}")
+        if not 1 <= self.rounds <= MOST_ROUNDS:
+            raise RedQueenError(f"iterated_dilemma has 1 to {MOST_ROUNDS} rounds, not {self.rounds}")
         if not self.temptation > self.reward > self.punishment > self.sucker:
             raise RedQueenError("a dilemma needs temptation > reward > punishment > sucker")
 

@@ -27,6 +27,9 @@ class LastRound:
     roles: tuple[str, ...] = field(default=("first", "second"), init=False)
     zero_sum: bool = field(default=False, init=False)
 
+    def __post_init__(self) -> None:
+        _ = self.remembered  # which refuses what is no dilemma
+
     @property
     def name(self) -> str:
         return titled("last_round", self)

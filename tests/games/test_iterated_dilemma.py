@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from redqueen.games.iterated_dilemma import FIRST, SECOND, IteratedDilemma
+from redqueen.games.last_round import LastRound
 from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply
 
 
@@ -64,3 +65,11 @@ def test_a_forfeit_gives_the_sucker_payoff_and_pays_the_other_the_punishment() -
 def test_payoffs_that_are_no_dilemma_are_refused() -> None:
     with pytest.raises(RedQueenError, match="temptation > reward > punishment > sucker"):
         IteratedDilemma(reward=6.0)
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 1_001, 10**18])
+def test_rounds_that_no_conversation_holds_are_refused(rounds: int) -> None:
+    with pytest.raises(RedQueenError, match=f"iterated_dilemma has 1 to 1000 rounds, not {rounds}"):
+        IteratedDilemma(rounds)
+    with pytest.raises(RedQueenError, match=f"has 1 to 1000 rounds, not {rounds}"):
+        LastRound(rounds)

@@ -6,9 +6,10 @@ some tasks cannot be done.
     impossible   Order 9 cup.    (5 are left)     `impossible`, and nothing has changed
 
 What the agent claims counts for nothing in the first kind, and a change beside what was asked for undoes a task of any
-kind. `say` takes any of the words shown; of free text the number or the words are compared. Differences: there eleven
-copies of real sites, 112 tasks, hosted by the authors; here three sites of text on this machine, tasks from a seed.
-Answers that a judge reads by a rubric are left out.
+kind: nobody can be moved to an hour that is booked, since who is there would lose it. `say` takes any of the words
+shown; of free text the number or the words are compared. Differences: there eleven copies of real sites, 112 tasks,
+hosted by the authors; here three sites of text on this machine, tasks from a seed. Answers that a judge reads by a
+rubric are left out.
 """
 
 from __future__ import annotations

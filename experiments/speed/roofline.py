@@ -16,7 +16,7 @@ import torch
 from torch.nn.functional import linear
 
 from experiments.speed.model import in_turns, prompts, speaker
-from redqueen.players.transformer import between, layers
+from redqueen.players.transformer.compiled.library import stepping
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.sampling import PATIENCE, Choir, Saying, draw
 from redqueen.trials.experiment import Made, Rows, Table
@@ -72,11 +72,10 @@ def step(repeats: int) -> Made:
             left = whole - sum(found.values())
             cells = [f"{1e3 * seconds:.2f}" for seconds in (*found.values(), left, whole)]
             rows.append((dtype, f"{count}", *cells, f"{count / whole:.0f}"))
-    headings = ("precision", "replies", "weights", "head", "attention", "drawing", "all else", "whole step", "tokens/s")
+    headings = ("precision", "replies", "layers", "head", "attention", "drawing", "all else", "whole step", "tokens/s")
     note = (
-        "Milliseconds; prompts of 180 tokens, all different. *Weights*: the products of all layers by themselves, one "
-        "after the other; *attention*: reading and writing keys and values, and both products; *all else*: norms, "
-        "rotations, gates, and Python."
+        "Milliseconds; prompts of 180 tokens, all different. *Layers*: their products, norms, rotations and gates, one "
+        "after another; *attention*: reading and writing keys and values, and both products; *all else*: Python."
     )
     return headings, rows, note
 
@@ -87,17 +86,13 @@ def _parts(policy: TransformerPolicy, count: int, repeats: int) -> dict[str, flo
     asks = [replace(asked, seed=number) for number, asked in enumerate(prompts(count, policy.format))]
     manner = replace(policy.manner, limit=10**6)
     sayings = [Saying(tuple(policy.format.prompt(asked).tolist()), asked.seed, manner) for asked in asks]
-    model: Any = policy.forward._model
-    products = list(layers.linears(model.get_decoder()))  # those with the same input together
-    config = model.config
-    given = {
-        width: torch.randn(count, width, dtype=policy.forward.dtype)
-        for width in {group[0].in_features for group in products}
-    }
+    config: Any = policy.forward._model.config
     heads, key_heads = config.num_attention_heads, config.num_key_value_heads
     width = config.hidden_size // heads
+    states = torch.randn(count, config.hidden_size, dtype=policy.forward.dtype)
     query = torch.randn(count, heads, width, dtype=policy.forward.dtype)
     key = torch.randn(count, key_heads, width, dtype=policy.forward.dtype)
+    places = torch.arange(count)
     found: dict[str, float] = {}
 
     def measure() -> None:
@@ -105,21 +100,21 @@ def _parts(policy: TransformerPolicy, count: int, repeats: int) -> dict[str, flo
             choir = Choir(policy.forward, policy.store, sayings)
             for _ in range(PATIENCE):  # until the weights are packed
                 choir.step()
-            logits = choir._forward.logits(given[config.hidden_size])
+            logits = choir._forward.logits(states)
             draws = torch.rand(count, dtype=torch.float64)
 
-            def multiply() -> None:
-                for group in products:
-                    policy.forward._products.together(group, given[group[0].in_features])
+            def cross() -> None:
+                with stepping():
+                    choir._forward.hidden(places, places, lambda layer, query, *given: query)
 
             def look() -> None:
-                with between.stepping():
+                with stepping():
                     for layer in range(config.num_hidden_layers):
                         choir._looking(layer, query, key, key, 0.125, None)
 
             works = {
-                "weights": multiply,
-                "head": lambda: choir._forward.logits(given[config.hidden_size]),
+                "layers": cross,
+                "head": lambda: choir._forward.logits(states),
                 "attention": look,
                 "drawing": lambda: draw(logits.clone(), draws, 1.0),
                 "the whole step": choir.step,

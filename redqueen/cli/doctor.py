@@ -20,7 +20,7 @@ from redqueen.checks.verilog import why_not_simulated
 from redqueen.cli.words import parse
 from redqueen.players.tinker.capabilities import checked, known_table
 from redqueen.players.tinker.connection import connect
-from redqueen.players.transformer import between
+from redqueen.players.transformer.compiled import library
 from redqueen.players.transformer.loading import EMBEDDED, cache_folder
 from redqueen.settings.limits import unset
 from redqueen.types import RedQueenError
@@ -85,11 +85,11 @@ def findings() -> list[Finding]:
     missing = why_no_pages()
     browser = missing or "the worlds web and pages show their pages in it"
     found.append(Finding("chromium", not missing, browser, "not needed by any other world"))
-    missing = between.missing()
+    missing = library.missing()
     compiled = missing or "what decoding steps do between their products is compiled"
     found.append(
         Finding(
-            "c++", not missing, compiled, f"not needed: without, sampling on a CPU takes {between.SLOWER} times as long"
+            "c++", not missing, compiled, f"not needed: without, sampling on a CPU takes {library.SLOWER} times as long"
         )
     )
     cached = (cache_folder() / EMBEDDED / "config.json").exists()

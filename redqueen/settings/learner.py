@@ -19,7 +19,7 @@ from redqueen.players.language.writing import Writer
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
 from redqueen.players.tinker.policy import TinkerPolicy
-from redqueen.players.transformer import between
+from redqueen.players.transformer.compiled import library
 from redqueen.players.transformer.loading import LoadedModel, add_lora, is_tiny, load_model, without_weights
 from redqueen.players.transformer.machine import check_cache, slowdown
 from redqueen.players.transformer.policy import TransformerPolicy
@@ -145,9 +145,9 @@ class Learner:
                 "learns faster, in twice the memory",
                 stacklevel=2,
             )
-        if device == "cpu" and not is_tiny(self.model) and (why := between.missing()):
+        if device == "cpu" and not is_tiny(self.model) and (why := library.missing()):
             warnings.warn(
-                f"{why}: sampling takes torch's own operations, and {between.SLOWER} times as long; install g++, or "
+                f"{why}: sampling takes torch's own operations, and {library.SLOWER} times as long; install g++, or "
                 "name a compiler in the variable CXX",
                 stacklevel=2,
             )

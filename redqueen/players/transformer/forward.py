@@ -21,11 +21,14 @@ from torch.utils.checkpoint import checkpoint
 
 from redqueen.players.transformer import layers
 from redqueen.players.transformer.attention import Attend, Within, install, pattern
-from redqueen.players.transformer.products import Products, linears_of, with_rows
+from redqueen.players.transformer.compiled.library import in_step
+from redqueen.players.transformer.compiled.steps import Steps, packable
+from redqueen.players.transformer.products import Products, as_vectors, linears_of, with_rows
 from redqueen.players.transformer.trie import merge
 from redqueen.types import RedQueenError
 
 Found = TypeVar("Found")
+FEW = 1024  # rows up to which reading the weights takes a good part of the time
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Forward:
         self._short = layers.known(self._decoder)  # whether its layers are computed in fewer operations
         self._left_out = layers.NOTHING
         self._products = Products()
+        self._steps: Steps | None = None  # its layers, packed
         self._check(causal)
 
     @property
@@ -73,6 +77,10 @@ class Forward:
         device = self.device
         tokens, depths = torch.as_tensor(tokens, device=device), torch.as_tensor(depths, device=device)
         with with_rows(len(tokens)):
+            if self._steps is not None and in_step() and len(tokens) <= FEW and not self._left_out:
+                states = self._steps.hidden(tokens, depths, attend)
+                if states is not None:
+                    return states
             if self._short:
                 return layers.hidden(self._decoder, tokens, depths, attend, self._products, self._left_out)
             output = self._decoder(
@@ -118,14 +126,23 @@ class Forward:
             logits = self._softcap * torch.tanh(logits / self._softcap)
         return logits
 
-    def pack(self) -> None:
+    def pack(self, rows: int) -> None:
         """Makes the products with the weights that the model has now faster, in as much memory again, until
-        `unpack`: where many steps with few rows are to come."""
-        if self._short:
-            groups = [linears_of(group) for group in (*layers.linears(self._decoder), (self._head,))]
-            self._products.pack(group for group in groups if group)
+        `unpack`: where many steps with so many rows are to come."""
+        if not self._short:
+            return
+        if packable(self._decoder):
+            if self._steps is None or not self._steps.stand:
+                self._steps = None  # frees its weights first
+                self._steps = Steps(self._decoder)
+            groups = [(self._head,)]
+        else:
+            groups = [*layers.linears(self._decoder), (self._head,)]
+        if not as_vectors(rows, self.dtype):
+            self._products.pack(group for group in map(linears_of, groups) if group)
 
     def unpack(self) -> None:
+        self._steps = None
         self._products.unpack()
 
     def wearing(self, weights: Mapping[str, Tensor] | None, run: Callable[[], Found]) -> Found:

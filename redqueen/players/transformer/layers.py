@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
-from redqueen.players.transformer import between
 from redqueen.players.transformer.attention import Attend
+from redqueen.players.transformer.compiled import between
 from redqueen.players.transformer.products import Products
 
 SubLayer = tuple[int, str]  # the number of a layer, and which part of it
@@ -59,9 +59,7 @@ def hidden(
     in the backward pass (gradient checkpointing) is. Sub-layers that are `left_out` add nothing, and `attend` numbers
     the attentions that are left."""
     states = decoder.embed_tokens(tokens)
-    cosines, sines = (each[0, :, None] for each in decoder.rotary_emb(states[None], depths[None]))  # [n, 1, d]
-    first, second = sines.chunk(2, dim=-1)
-    sines = torch.cat([-first, second], dim=-1)
+    cosines, sines = angles(decoder, states, depths)
     attentions = 0
     for number, layer in enumerate(decoder.layers[: decoder.config.num_hidden_layers]):
         parts = frozenset(part for place, part in left_out if place == number)
@@ -72,6 +70,21 @@ def hidden(
         else:
             states = compute(states)
     return _normed(states, decoder.norm)
+
+
+def angles(decoder: Any, states: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:
+    """[n, 1, d] the cosines and sines that turn heads at depths [n], the sines negative in their first half."""
+    cosines, sines = (each[0, :, None] for each in decoder.rotary_emb(states[None], depths[None]))
+    first, second = sines.chunk(2, dim=-1)
+    return cosines, torch.cat([-first, second], dim=-1)
+
+
+def window(layer: Any) -> int | None:
+    """How many tokens back a layer looks, itself among them; None for all."""
+    attention = layer.self_attn
+    if type(layer).__name__ == "MistralDecoderLayer":
+        return getattr(attention.config, "sliding_window", None)
+    return getattr(attention, "sliding_window", None)
 
 
 def _layer(
@@ -107,16 +120,8 @@ def _attention(
     if hasattr(attention, "q_norm"):
         query, key = _normed(query, attention.q_norm), _normed(key, attention.k_norm)
     query, key = _rotated(query, cosines, sines), _rotated(key, cosines, sines)
-    found = attend(number, query, key, value, attention.scaling, _window(layer))
+    found = attend(number, query, key, value, attention.scaling, window(layer))
     return products(attention.o_proj, found.reshape(rows, -1))
-
-
-def _window(layer: Any) -> int | None:
-    """How many tokens back a layer looks, itself among them; None for all."""
-    attention = layer.self_attn
-    if type(layer).__name__ == "MistralDecoderLayer":
-        return getattr(attention.config, "sliding_window", None)
-    return getattr(attention, "sliding_window", None)
 
 
 def _normed(states: Tensor, norm: Any) -> Tensor:

@@ -26,6 +26,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from redqueen.players.transformer.compiled import packing
+
 FEW = 2  # rows of float32 that are multiplied as vectors
 PACKED_FOR = 128  # rows that the order of packed weights is chosen for; it serves any number
 MOST = 1 << 32  # bytes of weights that are packed
@@ -149,9 +151,15 @@ def _kind(dtype: torch.dtype) -> _Kind | None:
         if dtype == torch.float32:
             kinds = [_by_mkl, _by_onednn] if _made_by_intel() else [_by_onednn]
         elif dtype == torch.bfloat16:
-            kinds = [_by_onednn]
+            kinds = [_by_ours, _by_onednn]
         _KINDS[dtype] = next((kind for kind in kinds if _holds(kind, dtype)), None)
     return _KINDS[dtype]
+
+
+def _by_ours(weight: Tensor) -> Product:
+    if packing.functions(weight.dtype) is None:
+        raise RuntimeError("there are no compiled functions")
+    return packing.product(weight)
 
 
 def _by_mkl(weight: Tensor) -> Product:

@@ -25,14 +25,16 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 
 from redqueen.chance import uniform
 from redqueen.players.language.formats import WHOLE, Nucleus
-from redqueen.players.transformer import between
+from redqueen.players.transformer.compiled import between
+from redqueen.players.transformer.compiled.library import stepping
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
-from redqueen.players.transformer.products import as_vectors, without_onednn
+from redqueen.players.transformer.products import without_onednn
 from redqueen.progress import stage
 
 ROOM = 32  # places by which a growing row's keys and values grow
 PATIENCE = 8  # steps after which weights are packed: a reply that is still growing is likely to go on
+SHORT = 256  # places of a shared path that each of its rows reads by itself; all rows together read a longer one faster
 BIN = 256  # tokens of the vocabulary whose probabilities are summed before the draw selects among them
 
 
@@ -157,16 +159,17 @@ class Choir:
         tokens = [saying.tokens[-1] for saying in self.sayings]
         depths = [len(saying.prompt) + len(saying.tokens) - 1 for saying in self.sayings]
         self._steps += 1
-        if self._steps % PATIENCE == 0 and not as_vectors(len(tokens), self._forward.dtype):
-            self._forward.pack()
-        with between.stepping():
+        if self._steps % PATIENCE == 0:
+            self._forward.pack(len(tokens))
+        with stepping():
             hidden = self._forward.hidden(tokens, depths, self._looking)
         return self._draw(self._forward.logits(hidden))
 
     def _gather(self, sayings: list[Saying]) -> None:
         """Computes the tokens so far of each saying, and samples its next token."""
         rows = list(dict.fromkeys(saying.row for saying in sayings))
-        states = self._store.read(rows, [(len(row) - 1,) for row in rows])
+        with stepping():
+            states = self._store.read(rows, [(len(row) - 1,) for row in rows])
         numbers = {row: number for number, row in enumerate(rows)}
         groups = [numbers[saying.row] for saying in sayings]
         self.sayings = sayings
@@ -240,33 +243,35 @@ class Looking:
         rows, heads, width = query.shape
         key_heads = key.shape[1]
         query = query.view(rows, key_heads, heads // key_heads, width)
-        of_own = between.attended(
-            query, (key, value), kept, self._row_lengths, self._start, self._length, window, scale
-        )
+        paths = (self._keys[layer], self._values[layer]) if self._shared else None  # [G, Hkv, P, d]
+        apart = paths is not None and self._size > SHORT
+        places = self._groups, self._row_lengths, self._start, self._length
+        of_own = between.attended(query, (key, value), kept, None if apart else paths, *places, window, scale)
         if of_own is None:
             for all_places, new in zip(kept, (key, value), strict=True):
                 all_places[:, :, self._length - 1] = new
-        with without_onednn():
-            answer = self._answer(layer, query, kept, of_own, window, scale)
+        if of_own is not None and not apart:
+            answer = of_own[0]
+        else:
+            with without_onednn():
+                answer = self._answer(query, kept, paths, of_own, window, scale)
         return answer.reshape(rows, heads, width)
 
     def _answer(
         self,
-        layer: int,
         query: Tensor,
         kept: tuple[Tensor, Tensor],
+        paths: tuple[Tensor, Tensor] | None,
         of_own: tuple[Tensor, Tensor] | None,
         window: int | None,
         scale: float,
     ) -> Tensor:
         """[r, Hkv, g, d], the attention of `query` to the places of each row, where it is not known yet, and to the
         shared paths."""
-        if not self._shared and of_own is not None:
-            return of_own[0]
         path, own = self._masks(window, query.dtype)
-        if not self._shared:
+        if paths is None:
             return scaled_dot_product_attention(query, *kept, own.expand(-1, -1, query.shape[2], -1), scale=scale)
-        of_path = attended(self._together(query), self._keys[layer], self._values[layer], path, scale)
+        of_path = attended(self._together(query), *paths, path, scale)
         apart = [self._apart(each) for each in of_path]
         return joined(apart, attended(query, *kept, own, scale) if of_own is None else of_own)
 

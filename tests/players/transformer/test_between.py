@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.players.transformer import between
+from redqueen.players.transformer import sampling
+from redqueen.players.transformer.compiled import between, library
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.sampling import Manner, sample
@@ -22,13 +23,13 @@ def some(*shape, seed=0, dtype=torch.float32):
 
 @pytest.fixture
 def available():
-    if between.missing():
-        pytest.skip(between.missing())
+    if library.missing():
+        pytest.skip(library.missing())
 
 
 @pytest.fixture
 def compiled(available):
-    with between.stepping():
+    with library.stepping():
         yield
 
 
@@ -77,15 +78,6 @@ def test_a_gate(compiled, dtype, shape):
     agree(between.gated(gate, up), truth, dtype)
 
 
-def looked_at(row, lengths, start, length, window):
-    """The places that a row sees, and how far back they are."""
-    before = int(lengths[row])
-    places = [*range(min(before, start)), *range(start, length)]
-    depths = [place if place < start else before + place - start for place in places]
-    back = before + length - start - 1
-    return [place for place, depth in zip(places, depths, strict=True) if window is None or back - depth < window]
-
-
 @BOTH
 @pytest.mark.parametrize("width, heads", [(8, 1), (64, 3), (72, 5), (128, 4), (256, 9)])
 @pytest.mark.parametrize("window", [None, 4, 150])
@@ -101,15 +93,24 @@ def test_attention(compiled, dtype, width, heads, window, shared):
     keys, values = (some(rows, key_heads, room, width, seed=seed, dtype=dtype) for seed in (2, 3))
     kept = keys.clone(), values.clone()
     keys[:, :, length - 1], values[:, :, length - 1] = key, value
-    answer, sums = between.attended(query, (key, value), kept, lengths, start, length, window, 0.3)
+    groups = torch.tensor([1, 0, 1, 2, 2])
+    paths = tuple(some(3, key_heads, 290, width, seed=seed, dtype=dtype) for seed in (4, 5)) if shared else None
+    answer, sums = between.attended(query, (key, value), kept, paths, groups, lengths, start, length, window, 0.3)
     assert torch.equal(kept[0], keys)
     assert torch.equal(kept[1], values)
     truth, logs = np.zeros(query.shape), np.zeros((rows, key_heads, heads, 1))
     for row in range(rows):
-        places = looked_at(row, lengths, start, length, window)
-        scores = 0.3 * np.einsum("hgd,hpd->hgp", wide(query[row]), wide(keys[row][:, places]))
+        before = int(lengths[row])
+        if paths is None:
+            seen = [wide(each[row][:, [*range(before), *range(start, length)]]) for each in (keys, values)]
+        else:
+            of_group = [wide(each[groups[row]][:, :before]) for each in paths]
+            own = [wide(each[row][:, :length]) for each in (keys, values)]
+            seen = [np.concatenate(pair, axis=1) for pair in zip(of_group, own, strict=True)]
+        newest = slice(-window if window else None, None)  # places stand in the order of their depths
+        scores = 0.3 * np.einsum("hgd,hpd->hgp", wide(query[row]), seen[0][:, newest])
         logs[row, ..., 0] = np.log(np.exp(scores).sum(axis=2))
-        truth[row] = np.einsum("hgp,hpd->hgd", np.exp(scores - logs[row]), wide(values[row][:, places]))
+        truth[row] = np.einsum("hgp,hpd->hgd", np.exp(scores - logs[row]), seen[1][:, newest])
     agree(answer, truth, dtype)
     agree(sums, logs, torch.float32)
 
@@ -123,8 +124,11 @@ def test_a_row_is_the_same_in_company_and_with_any_number_of_threads(compiled, d
 
     def found(rows):
         keys, values = kept[rows].clone(), kept[rows].clone()
-        own = between.attended(query[rows], (new[rows], new[rows]), (keys, values), lengths[rows], 41, 60, None, 0.1)
-        return [*own, between.normed(new[rows], weight, 1e-5)]
+        own, groups = (keys, values), torch.zeros(len(keys), dtype=torch.int64)
+        pair = between.attended(
+            query[rows], (new[rows], new[rows]), own, None, groups, lengths[rows], 41, 60, None, 0.1
+        )
+        return [*pair, between.normed(new[rows], weight, 1e-5)]
 
     together = found(slice(None))
     before = torch.get_num_threads()
@@ -156,7 +160,8 @@ def test_torch_computes_what_the_passes_are_not_made_for(compiled):
         kept = torch.zeros(1, 1, 2, width)
         new = kept[:, :, 0]
         query = torch.zeros(1, 1, heads, width)
-        assert between.attended(query, (new, new), (kept, kept), torch.tensor([0]), 0, 1, None, 1.0) is None
+        none = torch.tensor([0])
+        assert between.attended(query, (new, new), (kept, kept), None, none, none, 0, 1, None, 1.0) is None
 
 
 def test_nothing_is_left_out_of_a_gradient(compiled):
@@ -188,8 +193,10 @@ def test_texts_are_those_of_torchs_operations(available, window, monkeypatch):
             )
         return [each.tokens for each in found], np.array([each.logprobs for each in found])
 
-    for rows in ([(1, 2, 3, 4, 5), (7,), (9, 8)], [(1, 2, 3)] * 3 + [(4, 5)]):  # prompts of their own, and shared ones
+    own, shared = [(1, 2, 3, 4, 5), (7,), (9, 8)], [(1, 2, 3)] * 3 + [(4, 5)]
+    for rows, short in ((own, 256), (shared, 256), (shared, 2)):  # prompts of their own, shared ones, shared long ones
         with monkeypatch.context() as patch:
+            patch.setattr(sampling, "SHORT", short)
             ours, called = between.attended, []
 
             def counted(*given, ours=ours, called=called):
@@ -212,7 +219,7 @@ def compiling(monkeypatch, tmp_path):
     def anew(compiler):
         monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path / "cache"))
         monkeypatch.setenv("CXX", str(compiler))
-        return between._library.__wrapped__()
+        return library.library.__wrapped__()
 
     return anew
 
@@ -259,8 +266,8 @@ def test_what_others_can_write_is_not_loaded(available, compiling, tmp_path):
 
 def test_a_policy_says_that_sampling_is_slow_without(tmp_path):
     code = (
-        "import warnings\nfrom redqueen.players.transformer import between\n"
-        "between._library = lambda: 'there is no compiler g++'\n"
+        "import warnings\nfrom redqueen.players.transformer.compiled import library\n"
+        "library.library = lambda: 'there is no compiler g++'\n"
         "from redqueen.settings.learner import Learner\n"
         "with warnings.catch_warnings(record=True) as said:\n"
         "    warnings.simplefilter('always')\n"

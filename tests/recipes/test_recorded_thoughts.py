@@ -14,6 +14,7 @@ from redqueen.questions.fenced import texts_in
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run
 from redqueen.settings.finding import find_recipe
+from redqueen.settings.placement import PlayedAhead
 from redqueen.types import SOLVER
 
 TOKENIZER = tiny_tokenizer()
@@ -349,3 +350,36 @@ def test_moves_that_are_listed_are_chosen_and_never_thought_about(monkeypatch, t
     run_of("spiral", tmp_path, learner=TINY)
     assert spoken == []
     assert {reply.text for _, reply, _ in earned} <= {"bet", "pass"}
+
+
+def acts_of_one_who_thinks(ask):
+    """Of a listed act of the site, or that the task cannot be done; in some replies the thoughts never end."""
+    said = "impossible" if ask.seed % 2 else ask.choices[(ask.seed // 2) % len(ask.choices)]
+    if not closes(ask):
+        return f"<think>\nA {SECRET}. impossible\n{said}"
+    return f"<think>\n{'' if ask.seed % 5 else f'A {SECRET}. done. say 3.'}\n</think>\n\n{said}"
+
+
+@pytest.mark.slow
+def test_who_thinks_before_each_act_in_a_world_is_paid_for_the_acts_alone(monkeypatch, tmp_path):
+    masked, _, spoken = listen(monkeypatch, acts_of_one_who_thinks)
+    settings = {"learner": replace(TINY, answer="plain", max_completion_length=64), "game": "acting:real", "tasks": 8}
+    here, elsewhere = find_recipe("grpo").Config().ahead, PlayedAhead(actors=2)
+    runs = [run_of("grpo", tmp_path / str(n), ahead=ahead, **settings) for n, ahead in enumerate((here, elsewhere))]
+    recorded, others = ([episode for _, episode, _ in stored_episodes(run.folder)] for run in runs)
+    assert [each.outcome for each in recorded] == [each.outcome for each in others]
+    assert {"impossible", "act", "answer"} == {each.task.kind.split("/")[1] for each in recorded}
+    for episode in recorded:
+        acts, replies = episode.outcome.facts["acts"], [turn.reply for turn in episode.turns]
+        assert [reply.text for reply in replies] == list(acts)
+        assert all((reply.text == "") == ("</think>" not in said_by(reply)) for reply in replies)
+        if episode.task.kind.endswith("/impossible"):
+            assert [*episode.outcome.scores.values()] == [float(acts[-1] == "impossible")]
+        elif episode.task.kind.endswith("/answer") and acts[-1] == "impossible":
+            assert [*episode.outcome.scores.values()] == [0.0]
+        for turn in episode.turns:  # the world shows no thoughts
+            shown = [message.text for message in turn.ask.messages if message.speaker != str(turn.ask.seat)]
+            assert not any(SECRET in text or "think" in text for text in shown)
+    own = {reply for text in masked for reply in re.findall(r"(?s)<think>(?:(?!<think>).)*", text)}
+    assert own and own <= {said_by(reply) for _, reply in spoken}  # all of a reply, and no view
+    assert all(text.startswith("<think>") for text in masked)

@@ -49,7 +49,7 @@ def export(words: Sequence[str]) -> None:
         raise RedQueenError(f"--name becomes the name of a module: letters, digits and _, not {options.name!r}")
     found = package(options.game, options.form, options.name)
     place = write(found, options.output)
-    print(f"{place}: {', '.join(found.files)}; install it with pip install {place}")
+    print(f"{place}: {', '.join(found.files)}; its README.md says how to install and run it")
 
 
 @dataclass(frozen=True)

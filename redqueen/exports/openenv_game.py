@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from redqueen.chance import derive
@@ -17,6 +18,8 @@ def environment_of(game: Game, others: Player | None = None, role: str = "") -> 
     from openenv.core.env_server.interfaces import Environment
     from openenv.core.env_server.types import Action, Observation, State
 
+    begun_so_far = count(1)  # of all sessions: a server makes an environment for each
+
     class GameAction(Action):  # type: ignore[misc]
         message: str
 
@@ -30,12 +33,10 @@ def environment_of(game: Game, others: Player | None = None, role: str = "") -> 
         def __init__(self) -> None:
             super().__init__()
             self.exact, self._match, self._state = Exact(game), OneSeat(game, others, role), State()
-            self._resets = 0
 
         def reset(self, seed: int | None = None, episode_id: str | None = None, **ignored: Any) -> Any:
-            """Begins a match; without a seed each has another one."""
-            ask, self._resets = None, self._resets + 1
-            begun = self._resets if seed is None else seed
+            """Begins a match; without a seed each has another one, also that of another session."""
+            ask, begun = None, next(begun_so_far) if seed is None else seed
             while ask is None:  # a match may end before the seat is asked
                 ask, begun = self._match.begin(dealt(game, begun), begun), derive(begun, "next")
             self._state = State(episode_id=episode_id, role=self._match.role)

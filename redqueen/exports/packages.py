@@ -30,7 +30,6 @@ class Form:
     module: str
     script: str
     about: str
-    points: str = ""  # entry points
     exact: str = ""  # the end of the script where the game is measured exactly
     plain: str = ""  # and where it is not: in a world, with free text, with too many histories
     measured: str = ""  # said of the exact measure in the README
@@ -43,12 +42,15 @@ from pathlib import Path
 from redqueen.games.catalogue import find_game
 '''
 GAME = "\nGAME = find_game({spec})\n"
+INSTALL = """In an environment of its own, from this folder; Red Queen comes from its own tree:
+
+    pip install PATH/TO/REDQUEEN ."""
 
 FORMS: Mapping[str, Form] = MappingProxyType(
     {
         "gymnasium": Form(
             "gymnasium",
-            "from redqueen.exports.gymnasium_env import game_env\n"
+            "from redqueen.exports.gymnasium_env import game_env\nfrom gymnasium import register\n"
             + GAME
             + '''
 
@@ -57,10 +59,7 @@ def make(role="", others=None, render_mode=None):
     return game_env(GAME, others, role, render_mode)
 
 
-def register():
-    import gymnasium
-
-    gymnasium.register("{title_id}-v0", entry_point=make)
+register("{title_id}-v0", entry_point=make)
 ''',
             """from gymnasium.utils.env_checker import check_env
 
@@ -73,8 +72,8 @@ for seed in range(100):
     while not over:
         _, score, over, _, info = env.step(env.action_space.sample(info["action_mask"]))
 """,
-            'One seat acts, a player has the others. `gymnasium.make("{title_id}-v0")` finds it once it is installed.',
-            '\n[project.entry-points."gymnasium.envs"]\n__root__ = "{module}:register"\n',
+            "One seat acts, a player has the others; without a role each seed has its own.\n\n"
+            '    gymnasium.make("{module}:{title_id}-v0", role="{role}")',
             'print("exploitability", env.exploitability(lambda seen, legal: [1 / len(legal)] * len(legal)))\n',
             'print("score", score)\n',
         ),
@@ -151,6 +150,12 @@ asyncio.run(main())
             + GAME
             + """
 GameAction, GameObservation, GameEnvironment = environment_of(GAME)
+
+
+def app():
+    from openenv.core.env_server import create_app
+
+    return create_app(GameEnvironment, GameAction, GameObservation, env_name="{title}", max_concurrent_envs=64)
 """,
             """from {module} import GameAction, GameEnvironment
 
@@ -162,7 +167,9 @@ for seed in range(100):
     total += seen.reward
 print("mean score", total / 100)
 """,
-            "One seat acts by `GameAction(message=...)`, a player has the others; `openenv` serves `GameEnvironment`.",
+            "One seat acts by `GameAction(message=...)`, a player has the others. "
+            "`uvicorn --factory {module}:app` serves it; "
+            'OpenEnv\'s `GenericEnvClient` plays there, each session a match, with acts `{{"message": ...}}`.',
             exact="""always_first = lambda asks: [[1.0, *[0.0] * (len(ask.choices) - 1)] for ask in asks]
 print("exploitability", env.exact(always_first)["exploitability"])
 """,
@@ -196,6 +203,7 @@ def package(spec: str, form: str, title: str = "") -> Package:
         "module": module,
         "seats": ", ".join(f'"{role}": {{"runtime": {{"type": "subprocess"}}}}' for role in game.roles),
         "title": short,
+        "role": game.roles[0],
         "title_id": "".join(part.capitalize() for part in short.split("_")),
         "form": form,
         "spec": _beside(spec, own),
@@ -206,8 +214,8 @@ def package(spec: str, form: str, title: str = "") -> Package:
     about = " ".join(filter(None, (how.about, how.measured if exact else ""))).format(**words)
     head = FOUND if own else FOUND.replace("from pathlib import Path\n\n", "")
     files = {
-        "pyproject.toml": _project(module, ["redqueen", *how.needs.split()]) + how.points.format(**words),
-        "README.md": f"# {short} for {form}\n\n{about}\n",
+        "pyproject.toml": _project(module, ["redqueen", *how.needs.split()]),
+        "README.md": f"# {short} for {form}\n\n{about}\n\n{INSTALL}\n",
         f"{module}/__init__.py": (head + how.module).format(**words),
     }
     script = (how.script + (how.exact if exact else how.plain)).format(**words)

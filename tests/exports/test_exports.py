@@ -185,9 +185,12 @@ def test_a_package_holds_the_users_own_game(tmp_path, monkeypatch, capsys):
     assert place.name == "mine_for_gymnasium"
     assert module.make("second").reset(seed=0)[1]["role"] == "second"
     assert type(module.GAME).__name__ == "Mine"
-    module.register()
-    assert importlib.import_module("gymnasium").make("Mine-v0").reset(seed=0)
-    assert "pip install" in capsys.readouterr().out
+    gymnasium = importlib.import_module("gymnasium")
+    named = (place / "README.md").read_text().partition('gymnasium.make("')[2].partition('"')[0]
+    assert named == "mine_for_gymnasium:Mine-v0"
+    assert gymnasium.make(named, role="second").reset(seed=0)[1]["role"] == "second"
+    gymnasium.registry.pop("Mine-v0")
+    assert "its README.md says how to install" in capsys.readouterr().out
 
 
 def stand_in_for_openenv(monkeypatch):
@@ -230,6 +233,8 @@ def test_openenv_steps_one_seat(tmp_path, monkeypatch):
         assert seen.reward in (-2.0, -1.0, 1.0, 2.0)
         assert (env.state.step_count, env.state.episode_id) == (steps, "one")
     assert env.exact(Uniform().probabilities)["exploitability"] == pytest.approx(UNIFORM)
+    views = {module.GameEnvironment().reset().shown for _ in range(30)}  # each session of a server has its own
+    assert len(views) > 6  # of 3 cards, for who is first and after either move
 
 
 def stand_in_for_verifiers(monkeypatch):

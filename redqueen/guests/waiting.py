@@ -3,7 +3,8 @@
     allowance = Allowance(30.0, process, patience=10.0)
     allowance.over()         True after 30 s of sleeping, of waiting for a lock, for a server that does not answer
 
-A process that works, or would if it had a processor, is not waiting: how much it may work is another limit. Linux tells
+A process that works, or would if it had a processor, is not waiting: how much it may work is another limit. What it has
+started, a server for one, may work as long as it may wait, and no limit holds that otherwise. Linux tells
 (`/proc/PID/task/*/schedstat`); elsewhere each second of the clock counts as waiting.
 """
 
@@ -24,30 +25,39 @@ class Allowance:
     def __init__(self, seconds: float, process: int | None = None, patience: float = 1.0) -> None:
         self.tick = min(1.0, seconds / _LOOKS)
         self._seconds, self._longest, self._process = seconds, seconds * patience, process
-        self._begun = self._looked = time.monotonic()
-        self._busy: float | None = None
-        self._spared = 0.0
+        self._looked = time.monotonic()
+        self._passed = self._waited = self._helped = 0.0
+        self._before: tuple[float, float] | None = None
 
     def over(self) -> bool:
-        """Whether it is used up. Looks at the process, but not within the first tick, in which most answers come."""
+        """Whether it is used up: to be asked after each tick. Where this process was stopped in between, or had no
+        processor itself, two ticks are counted at most."""
         now = time.monotonic()
         if now - self._looked >= self.tick:
-            self._look(now)
-        passed = now - self._begun
-        return passed - self._spared >= self._seconds or passed >= self._longest
+            passed, self._looked = min(now - self._looked, 2 * self.tick), now
+            self._passed += passed
+            self._waited += passed - self._spared(passed)
+        return self._waited >= self._seconds or self._passed >= self._longest
 
-    def _look(self, now: float) -> None:
-        busy = _busy(self._process) if self._process is not None else 0.0
-        if self._busy is not None:
-            self._spared += min(max(busy - self._busy, 0.0), now - self._looked)
-        self._busy, self._looked = busy, now
+    def _spared(self, passed: float) -> float:
+        """The seconds of those `passed` that do not count; none in the first tick, in which most answers come."""
+        if self._process is None:
+            return 0.0
+        before, self._before = self._before, _busy(self._process)
+        if before is None:
+            return 0.0
+        own = min(max(self._before[0] - before[0], 0.0), passed)
+        helped = min(max(self._before[1] - before[1], 0.0), passed - own, self._seconds - self._helped)
+        self._helped += helped
+        return own + helped
 
 
-def _busy(process: int) -> float:
-    """The seconds in which a process worked, and in which it and those that it started waited for a processor. Work of
-    those counts as waiting: nothing else limits it."""
+def _busy(process: int) -> tuple[float, float]:
+    """The seconds in which a process worked, or it or what it has started waited for a processor; and those in which
+    what it has started worked."""
     worked, delayed = _of(process)
-    return worked + delayed + sum(_of(each)[1] for each in _started(process))
+    started = [_of(each) for each in _started(process)]
+    return worked + delayed + sum(off for _, off in started), sum(on for on, _ in started)
 
 
 def _of(process: int) -> tuple[float, float]:

@@ -46,8 +46,8 @@ def test_what_works_or_has_no_processor_is_spared_up_to_its_patience(machine):
         assert ticks(Allowance(30.0, GUEST, patience=10.0), machine, **how) == 300
 
 
-def test_work_of_what_it_has_started_is_waiting(machine):
-    assert ticks(Allowance(30.0, GUEST, patience=10.0), machine, worked={SERVER}) == 30
+def test_what_it_has_started_may_work_as_long_as_it_may_wait(machine):
+    assert ticks(Allowance(30.0, GUEST, patience=10.0), machine, worked={SERVER}) == 60  # of which 30 are spared
 
 
 def test_only_the_time_without_a_processor_is_spared(machine):
@@ -59,5 +59,12 @@ def test_only_the_time_without_a_processor_is_spared(machine):
 
 
 def test_without_a_process_it_is_the_clock(machine):
-    assert ticks(Allowance(5.0), machine) == 5
-    assert ticks(Allowance(5.0, 99, patience=3.0), machine) == 5  # one of which nothing is known
+    assert ticks(Allowance(30.0), machine) == 30
+    assert ticks(Allowance(30.0, 99, patience=3.0), machine) == 30  # one of which nothing is known
+
+
+def test_time_in_which_nobody_looked_counts_as_two_ticks_at_most(machine):
+    allowance = Allowance(30.0, GUEST, patience=10.0)
+    machine(3600.0)  # the trainer itself was stopped, and went on
+    assert not allowance.over()
+    assert ticks(allowance, machine) == 28

@@ -27,6 +27,7 @@ from redqueen.chance import uniform
 from redqueen.players.language.formats import WHOLE, Nucleus
 from redqueen.players.transformer.compiled import between
 from redqueen.players.transformer.compiled.library import stepping
+from redqueen.players.transformer.compiled.steps import Places
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.products import without_onednn
@@ -236,8 +237,7 @@ class Looking:
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
     ) -> Tensor:
         if layer == 0:
-            self._length += 1
-            self._of_pass.clear()
+            self._begin()
         self._grow(layer)
         kept = self._own_keys[layer], self._own_values[layer]  # [r, Hkv, room, d]
         rows, heads, width = query.shape
@@ -256,6 +256,22 @@ class Looking:
             with without_onednn():
                 answer = self._answer(query, kept, paths, of_own, window, scale)
         return answer.reshape(rows, heads, width)
+
+    def places(self) -> Places | None:
+        """Makes room for a node of every row where a step is computed as one; None where torch's products read the
+        shared paths."""
+        if self._shared and self._size > SHORT:
+            return None
+        self._begin()
+        for layer in range(len(self._own_keys)):
+            self._grow(layer)
+        paths = (self._keys, self._values) if self._shared else None
+        own = self._own_keys, self._own_values
+        return Places(own, paths, self._groups, self._row_lengths, self._start, self._length)
+
+    def _begin(self) -> None:
+        self._length += 1
+        self._of_pass.clear()
 
     def _answer(
         self,

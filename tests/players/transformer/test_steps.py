@@ -158,8 +158,11 @@ def test_bfloat16_is_as_near_to_float32_as_by_the_models_modules(by_steps, monke
     assert float((ours - truth).norm()) < 0.05 * float(truth.norm())
 
 
-@pytest.mark.parametrize("changes", [{"mlp_bias": True}, {"attention_bias": True}])
-def test_biases_are_added(by_steps, monkeypatch, changes):
+NARROW = {"num_attention_heads": 16, "num_key_value_heads": 8}  # heads of four numbers, to which torch attends
+
+
+@pytest.mark.parametrize("changes", [{"mlp_bias": True}, {"attention_bias": True}, NARROW])
+def test_biases_are_added_and_narrow_heads_left_to_torch(by_steps, monkeypatch, changes):
     forward = Forward(built("llama", **changes))
     found = replies(forward)
     assert all(by_steps)

@@ -4,6 +4,7 @@
 // Numbers are float32 or bfloat16 and are computed with in float32. A row's result depends on no other row, and on no
 // number of threads.
 
+#include "attention.h"
 #include "numbers.h"
 
 #include <type_traits>
@@ -307,11 +308,7 @@ void attend(const T* query, const T* key, const T* value, T* keys, T* values, co
     extern "C" void gate_##NAME(const T* gates, const T* up, T* found, long n, long width, long stride) {             \
         gate(gates, up, found, n, width, stride);                                                                     \
     }                                                                                                                 \
-    extern "C" void attend_##NAME(const T* query, const T* key, const T* value, T* keys, T* values,                   \
-                                  const T* path_keys, const T* path_values, const int64_t* groups,                    \
-                                  const int64_t* lengths, T* answer, float* sums, long n, long key_heads, long heads, \
-                                  long width, long room, long size, long start, long length, long window,             \
-                                  long key_stride, long value_stride, float scale) {                                  \
+    ATTENTION(T, attend_##NAME) {                                                                                     \
         attend(query, key, value, keys, values, path_keys, path_values, groups, lengths, answer, sums, n, key_heads,  \
                heads, width, room, size, start, length, window, key_stride, value_stride, scale);                     \
     }

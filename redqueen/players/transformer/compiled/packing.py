@@ -22,6 +22,7 @@ class Functions:
     pack: Callable[..., None]
     product: Callable[..., None]
     cross: Callable[..., None]
+    step: Callable[..., None]
 
 
 @cache
@@ -34,6 +35,7 @@ def functions(dtype: torch.dtype) -> Functions | None:
         "pack": [*2 * [POINTER], *4 * [COUNT], NUMBER],
         "product": [*3 * [POINTER], *4 * [COUNT]],
         "cross": [*9 * [POINTER], COUNT],
+        "step": [*7 * [POINTER], *6 * [COUNT]],
     }
     for function, kinds in takes.items():
         getattr(found, f"{function}_{name}").argtypes = kinds

@@ -1,8 +1,9 @@
-// What a decoding step does between the attentions of two layers, in one call: products with packed weights, norms,
-// gates, rotations. steps.py calls it.
+// A decoding step, and what it does between the attentions of two layers: products with packed weights, norms, gates,
+// rotations. steps.py calls it.
 //
 // A row's result depends on no other row, and on no number of threads.
 
+#include "attention.h"
 #include "tiles.h"
 
 #include <cstdlib>
@@ -18,8 +19,13 @@ template <typename T> struct Linear {
 template <typename T> struct Layer {
     const T *before, *after, *of_queries, *of_keys;  // the norms; the last two may be missing
     Linear<T> query, key, value, output, gate, up, shrink;
-    long width;  // of a head
-    float before_epsilon, after_epsilon, queries_epsilon, keys_epsilon;
+    long width, window;  // of a head; 0 where it looks at all places
+    float before_epsilon, after_epsilon, queries_epsilon, keys_epsilon, scale;
+};
+
+template <typename T> struct Cache {  // of a layer
+    T *keys, *values;
+    const T *path_keys, *path_values;
 };
 
 template <typename T> struct Room {  // numbers that a thread keeps from step to step
@@ -227,6 +233,33 @@ void cross(const Layer<T>* leaving, const Layer<T>* entering, const T* attended,
     }
 }
 
+template <typename... Given> inline void attend(const float* query, Given... given) { attend_float32(query, given...); }
+
+template <typename... Given> inline void attend(const bfloat16* query, Given... given) {
+    attend_bfloat16(query, given...);
+}
+
+// A whole step: n rows' states [n, hidden], after all layers. See `attend` for where keys and values are.
+template <typename T>
+void step(const Layer<T>* layers, const Cache<T>* caches, const T* cosines, const T* sines, const int64_t* groups,
+          const int64_t* lengths, T* states, long count, long n, long room, long size, long start, long length) {
+    static thread_local Room<T> of;
+    static thread_local Room<float> of_sums;
+    long heads = layers->query.out, kept = layers->key.out, width = layers->width;
+    T *query = of.of(n * 2 * (heads + kept)), *attended = query + n * heads, *key = attended + n * heads;
+    T* value = key + n * kept;
+    float* sums = of_sums.of(n * heads / width);
+    for (long number = 0; number < count; ++number) {
+        const Layer<T>& layer = layers[number];
+        const Cache<T>& cache = caches[number];
+        cross(number ? &layers[number - 1] : nullptr, &layer, attended, cosines, sines, states, query, key, value, n);
+        attend(query, key, value, cache.keys, cache.values, cache.path_keys, cache.path_values, groups, lengths, attended,
+               sums, n, kept / width, heads / kept, width, room, size, start, length, layer.window, kept, kept, layer.scale);
+    }
+    const Layer<T>* none = nullptr;
+    cross(&layers[count - 1], none, attended, cosines, sines, states, query, key, value, n);
+}
+
 // [n, out] from rows [n, in], `stride` apart, and a packed weight.
 template <typename T> void product(const T* given, const T* weight, T* found, long n, long out, long in, long stride) {
     static thread_local Room<T> room;
@@ -263,6 +296,12 @@ extern "C" long has_bfloat16() {
     }                                                                                                                 \
     extern "C" void product_##NAME(const T* given, const T* weight, T* found, long n, long out, long in, long stride) { \
         product(given, weight, found, n, out, in, stride);                                                            \
+    }                                                                                                                 \
+    extern "C" void step_##NAME(const void* layers, const void* caches, const T* cosines, const T* sines,             \
+                                const int64_t* groups, const int64_t* lengths, T* states, long count, long n,         \
+                                long room, long size, long start, long length) {                                      \
+        step((const Layer<T>*)layers, (const Cache<T>*)caches, cosines, sines, groups, lengths, states, count, n,     \
+             room, size, start, length);                                                                              \
     }                                                                                                                 \
     extern "C" void cross_##NAME(const void* leaving, const void* entering, const T* attended, const T* cosines,      \
                                  const T* sines, T* states, T* query, T* key, T* value, long n) {                     \

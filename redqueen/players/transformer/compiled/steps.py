@@ -12,16 +12,16 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from redqueen.players.transformer import layers
 from redqueen.players.transformer.attention import Attend
-from redqueen.players.transformer.compiled.between import WIDEST, normed
+from redqueen.players.transformer.compiled.between import LANES, MOST_HEADS, WIDEST, normed
 from redqueen.players.transformer.compiled.library import COUNT, NUMBER, POINTER, serves
-from redqueen.players.transformer.compiled.packing import SIDE, filled, functions, packed
+from redqueen.players.transformer.compiled.packing import SIDE, Functions, filled, functions, packed
 
 MOST = 1 << 32  # bytes of weights that are packed
 MOST_WORN = 4  # adapters that are kept packed
@@ -35,12 +35,17 @@ class _Linear(ctypes.Structure):
     ]
 
 
+class _Cache(ctypes.Structure):
+    _fields_ = [(name, POINTER) for name in ("keys", "values", "path_keys", "path_values")]
+
+
 class _Layer(ctypes.Structure):
     _fields_ = [
         *((name, POINTER) for name in ("before", "after", "of_queries", "of_keys")),
         *((name, _Linear) for name in MODULES),
-        ("width", COUNT),
+        *((name, COUNT) for name in ("width", "window")),
         *((f"{name}_epsilon", NUMBER) for name in ("before", "after", "queries", "keys")),
+        ("scale", NUMBER),
     ]
 
 
@@ -61,6 +66,34 @@ class _Adapter:
         if self.module._disable_adapters:
             return None
         return self.down._parameters["weight"], self.up._parameters["weight"]  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the keys and values of r rows are. A row looks at its first `lengths`, [r] int, of the `start` places
+    before its own, and at its own, from `start` to `length`, of which the step writes the last. Where rows share paths
+    `start` is 0 and the first places are those of the path of its group, `groups` [r] int."""
+
+    own: tuple[Sequence[Tensor], Sequence[Tensor]]  # [layers] of [r, Hkv, room, d], keys and values
+    paths: tuple[Sequence[Tensor], Sequence[Tensor]] | None  # [layers] of [G, Hkv, P, d]
+    groups: Tensor
+    lengths: Tensor
+    start: int
+    length: int
+
+    def held(self) -> ctypes.Array[Any]:
+        """For each layer where its keys and values are."""
+        (keys, values), paths = self.own, self.paths
+        rows = zip(keys, values, *paths, strict=True) if paths else zip(keys, values, strict=True)
+        return (_Cache * len(keys))(*(_Cache(*(each.data_ptr() for each in row)) for row in rows))
+
+
+@runtime_checkable
+class Growing(Attend, Protocol):
+    """The attention of rows that grow by one place a step."""
+
+    def places(self) -> Places | None:
+        """Makes room for the newest places; None where the attention is to be called for each layer."""
 
 
 Worn = tuple[tuple[Tensor, int], ...]  # tensors of adapters, and how often each had been changed
@@ -85,6 +118,7 @@ class Steps:
         attention = self._blocks[0].self_attn
         first = self._layers[0]
         self._sizes = first.query.out, first.key.out, attention.head_dim
+        self._attends = attention.head_dim % LANES == 0 and first.query.out <= MOST_HEADS * first.key.out
 
     def hidden(self, tokens: Tensor, depths: Tensor, attend: Attend) -> Tensor | None:
         """[n, H] the hidden states after the last layer, of tokens [n] at depths [n]; None where the weights are others
@@ -95,7 +129,22 @@ class Steps:
         if made is None or standing is None:
             return None
         cosines, sines = layers.angles(self._decoder, states, depths)
-        (queries, keys, width), rows = self._sizes, len(tokens)
+        places = attend.places() if self._attends and isinstance(attend, Growing) else None
+        if places is None:
+            self._by_layers(made, standing, states, cosines, sines, attend)
+        else:
+            size = places.paths[0][0].shape[2] if places.paths else 0
+            given = [each.data_ptr() for each in (cosines, sines, places.groups, places.lengths, states)]
+            counts = len(self._blocks), len(tokens), places.own[0][0].shape[2], size, places.start, places.length
+            made.step(standing, places.held(), *given, *counts)
+        norm = self._decoder.norm
+        return normed(states, norm.weight, norm.variance_epsilon)
+
+    def _by_layers(
+        self, made: Functions, standing: Any, states: Tensor, cosines: Tensor, sines: Tensor, attend: Attend
+    ) -> None:
+        """The same where torch attends."""
+        (queries, keys, width), rows = self._sizes, len(states)
         query, key, value = (torch.empty(rows, size, dtype=states.dtype) for size in (queries, keys, keys))
         asked, shown, told = (each.view(rows, -1, width) for each in (query, key, value))
         given = [each.data_ptr() for each in (cosines, sines, states, query, key, value)]
@@ -103,12 +152,11 @@ class Steps:
         for number, block in enumerate(self._blocks):
             entering = ctypes.addressof(standing[number])
             made.cross(leaving, entering, found.data_ptr() if found is not None else None, *given, rows)
-            found = attend(number, asked, shown, told, block.self_attn.scaling, layers.window(block)).reshape(rows, -1)
+            scale, window = block.self_attn.scaling, layers.window(block)
+            found = attend(number, asked, shown, told, scale, window).reshape(rows, -1)
             leaving = entering
         assert found is not None
         made.cross(leaving, None, found.data_ptr(), *given, rows)
-        norm = self._decoder.norm
-        return normed(states, norm.weight, norm.variance_epsilon)
 
     def _fill_norms(self, number: int, block: Any) -> None:
         layer, attention = self._layers[number], block.self_attn
@@ -118,7 +166,7 @@ class Steps:
         if hasattr(attention, "q_norm"):
             self._fill_norm(layer, "of_queries", "queries", attention.q_norm)
             self._fill_norm(layer, "of_keys", "keys", attention.k_norm)
-        layer.width = attention.head_dim
+        layer.width, layer.window, layer.scale = attention.head_dim, layers.window(block) or 0, attention.scaling
 
     def _fill_norm(self, layer: _Layer, name: str, short: str, norm: Any) -> None:
         setattr(layer, name, self._read(norm, "weight").data_ptr())

@@ -201,6 +201,19 @@ def test_each_policy_samples_with_the_adapter_that_it_wears(by_steps, monkeypatc
     assert len({str(each) for each in truth}) == len(truth)
 
 
+def test_an_adapter_of_another_precision_is_left_to_its_module():
+    """Its numbers would be read as what they are not."""
+    model = built(rank=4, dtype=torch.bfloat16)
+    functions_or_skip(torch.bfloat16)
+    forward = Forward(model)
+    forward.pack(4)
+    own = {name: value.detach() for name, value in model.named_parameters() if "lora" in name}
+    wide = {name: value.float() for name, value in own.items()}
+    standing = [forward.wearing(worn, lambda: forward._steps._standing()) for worn in (own, wide)]
+    assert standing[0] is not None
+    assert standing[1] is None
+
+
 def test_an_adapter_that_was_trained_is_read_anew(by_steps, monkeypatch):
     model = built(rank=4)
     forward = Forward(model)

@@ -1,4 +1,4 @@
-"""A decoding step of a Llama-like model in one compiled call between the attentions of two layers.
+"""A decoding step of a Llama-like model in one compiled call; where torch attends, in one between two attentions.
 
     from what attention found      x + O a;  x + D (silu(G h) * U h);  Q h, K h, V h of the next layer, turned
 
@@ -104,7 +104,7 @@ class Steps:
 
     def __init__(self, decoder: Any) -> None:
         """Packs the weights: see `packable`."""
-        self._decoder = decoder
+        self._decoder, self._dtype = decoder, decoder.norm.weight.dtype
         self._blocks = list(decoder.layers[: decoder.config.num_hidden_layers])
         self._kept: list[tuple[nn.Module, str, Tensor, int]] = []  # whose tensors are read, and how often each changed
         self._packed: list[Tensor] = []
@@ -222,6 +222,8 @@ class Steps:
                 if place:
                     self._worn.insert(0, self._worn.pop(place))
                 return kept
+        if any(tensor.dtype != self._dtype or not tensor.is_cpu for tensor in tensors):
+            return None
         dressed, pairs = self._wearing(numbers, tensors)
         self._worn = [(worn, dressed, pairs), *self._worn[: MOST_WORN - 1]]
         return dressed

@@ -335,6 +335,7 @@ for dtype in (torch.float32, torch.bfloat16):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", ["-mno-amx-tile -mno-amx-bf16", "-march=skylake-avx512", "-march=haswell"])
 def test_other_processors_compute_the_same(tmp_path, flags):
     """Those without tiles, without products of bfloat16, and with narrower vectors, as this one stands in for them."""

@@ -16,7 +16,7 @@ from redqueen.types import Ask, Message, Outcome, RedQueenError, Seat, Task
 
 SEATS = FIRST, SECOND = Seat("first"), Seat("second")
 COOPERATE, DEFECT = "cooperate", "defect"
-MOST_ROUNDS = 1_000  # each of which repeats all those before it to who is asked
+MOST_ROUNDS = 2_000  # each of which repeats all those before it to who is asked
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,9 @@ def test_payoffs_that_are_no_dilemma_are_refused() -> None:
         IteratedDilemma(reward=6.0)
 
 
-@pytest.mark.parametrize("rounds", [0, -1, 1_001, 10**18])
+@pytest.mark.parametrize("rounds", [0, -1, 2_001, 10**18])
 def test_rounds_that_no_conversation_holds_are_refused(rounds: int) -> None:
-    with pytest.raises(RedQueenError, match=f"iterated_dilemma has 1 to 1000 rounds, not {rounds}"):
+    with pytest.raises(RedQueenError, match=f"iterated_dilemma has 1 to 2000 rounds, not {rounds}"):
         IteratedDilemma(rounds)
-    with pytest.raises(RedQueenError, match=f"has 1 to 1000 rounds, not {rounds}"):
+    with pytest.raises(RedQueenError, match=f"has 1 to 2000 rounds, not {rounds}"):
         LastRound(rounds)

@@ -7,7 +7,8 @@ a step by itself: what is left of the whole step is neither of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,13 +17,17 @@ import torch
 from torch.nn.functional import linear
 
 from experiments.speed.model import in_turns, prompts, speaker
+from redqueen.players.transformer import products, sampling
+from redqueen.players.transformer.compiled import packing, steps
 from redqueen.players.transformer.compiled.library import stepping
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.sampling import PATIENCE, Choir, Saying, draw
+from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Made, Rows, Table
 
 SHAPES = ((576, 576), (1536, 576), (576, 1536), (49152, 576))  # of SmolLM2: [out, in]
 TIMES = 20  # that a short work is done at a time
+STEPS = 5  # of decoding, before the other way has its turn
 
 
 def _often(work: Callable[[], Any], times: int = TIMES) -> Callable[[], None]:
@@ -84,9 +89,6 @@ def step(repeats: int) -> Made:
 def _parts(policy: TransformerPolicy, count: int, repeats: int) -> dict[str, float]:
     """Median seconds by part."""
     policy.forget()
-    asks = [replace(asked, seed=number) for number, asked in enumerate(prompts(count, policy.format))]
-    manner = replace(policy.manner, limit=10**6)
-    sayings = [Saying(tuple(policy.format.prompt(asked).tolist()), asked.seed, manner) for asked in asks]
     config: Any = policy.forward._model.config
     heads, key_heads = config.num_attention_heads, config.num_key_value_heads
     width = config.hidden_size // heads
@@ -98,7 +100,7 @@ def _parts(policy: TransformerPolicy, count: int, repeats: int) -> dict[str, flo
 
     def measure() -> None:
         with torch.inference_mode():
-            choir = Choir(policy.forward, policy.store, sayings)
+            choir = Choir(policy.forward, policy.store, _sayings(policy, count))
             for _ in range(PATIENCE):  # until the weights are packed
                 choir.step()
             logits = choir._forward.logits(states)
@@ -127,5 +129,64 @@ def _parts(policy: TransformerPolicy, count: int, repeats: int) -> dict[str, flo
     return found
 
 
+def _sayings(policy: TransformerPolicy, count: int, group: int = 1) -> list[Saying]:
+    """`group` endless replies to each of as many prompts as that takes."""
+    texts = [tuple(policy.format.prompt(asked).tolist()) for asked in prompts(count // group, policy.format)]
+    manner = replace(policy.manner, limit=10**6)
+    return [Saying(texts[number // group], number, manner) for number in range(count)]
+
+
+@contextmanager
+def by_torch() -> Iterator[None]:
+    """Everything by torch's operations, on weights that its own libraries packed."""
+    none: dict[str, Any] = {"functions": lambda dtype: None}
+    with (
+        swapped(sampling, {"stepping": nullcontext}),
+        swapped(packing, none),
+        swapped(steps, none),
+        swapped(products, {"_KINDS": {}}),
+    ):
+        yield
+
+
+def turns(repeats: int) -> Made:
+    """Decoding steps by torch's operations and as compiled calls, in turns."""
+    rows: Rows = []
+    for dtype in ("float32", "bfloat16"):
+        for count, group in ((1, 1), (8, 1), (32, 1), (32, 8), (128, 1)):
+            theirs, ours = _in_turns(dtype, count, group, repeats)
+            cells = f"{1e3 * theirs:.1f}", f"{1e3 * ours:.1f}", f"{theirs / ours:.2f}"
+            rows.append((dtype, f"{count // group} × {group}", *cells))
+    note = (
+        "Milliseconds of a step, medians; five steps by one way, then five by the other, each with replies of its own "
+        "to prompts of 180 tokens."
+    )
+    return ("precision", "prompts × replies", "torch", "compiled", "times as fast"), rows, note
+
+
+def _in_turns(dtype: str, count: int, group: int, repeats: int) -> list[float]:
+    """The seconds of a step, by torch and compiled."""
+    policies = [speaker(dtype) for _ in range(2)]
+    found: list[float] = []
+
+    def measure() -> None:
+        with torch.inference_mode():
+            theirs, ours = (Choir(policy.forward, policy.store, _sayings(policy, count, group)) for policy in policies)
+            compiled = _often(ours.step, STEPS)
+
+            def torchs() -> None:
+                with by_torch():
+                    _often(theirs.step, STEPS)()
+
+            for _ in range(PATIENCE // STEPS + 1):  # until the weights are packed
+                torchs()
+                compiled()
+            found.extend(seconds / STEPS for seconds in in_turns(5 * repeats, torchs, compiled))
+
+    policies[0].forward.wearing(None, measure)
+    return found
+
+
 BOUNDS = Table("What the machine can do", "How many bytes and products a second does this machine make?", bounds)
+TURNS = Table("Compiled steps beside torch's", "How much faster are decoding steps that are compiled?", turns)
 STEP = Table("A decoding step", "Where do the milliseconds of a decoding step go?", step)

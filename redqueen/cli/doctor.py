@@ -86,10 +86,13 @@ def findings() -> list[Finding]:
     browser = missing or "the worlds web and pages show their pages in it"
     found.append(Finding("chromium", not missing, browser, "not needed by any other world"))
     missing = library.missing()
-    compiled = missing or "what decoding steps do between their products is compiled"
+    compiled = missing or "decoding steps are compiled"
     found.append(
         Finding(
-            "c++", not missing, compiled, f"not needed: without, sampling on a CPU takes {library.SLOWER} times as long"
+            "c++",
+            not missing,
+            compiled,
+            f"not needed: without, steps of sampling take {library.SLOWER} times as long",
         )
     )
     cached = (cache_folder() / EMBEDDED / "config.json").exists()

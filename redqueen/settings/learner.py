@@ -147,8 +147,8 @@ class Learner:
             )
         if device == "cpu" and not is_tiny(self.model) and (why := library.missing()):
             warnings.warn(
-                f"{why}: sampling takes torch's own operations, and {library.SLOWER} times as long; install g++, or "
-                "name a compiler in the variable CXX",
+                f"{why}: sampling takes torch's own operations, a step {library.SLOWER} times as long; install g++, "
+                "or name a compiler in the variable CXX",
                 stacklevel=2,
             )
         if self.raw_prompt is None and not is_tiny(self.model) and not loaded.tokenizer.chat_template:

@@ -28,7 +28,7 @@ from redqueen.players.transformer.trie import merge
 from redqueen.types import RedQueenError
 
 Found = TypeVar("Found")
-FEW = 1024  # rows up to which reading the weights takes a good part of the time
+MOST_ROWS = 1024  # up to which reading the weights takes a good part of the time
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Forward:
         device = self.device
         tokens, depths = torch.as_tensor(tokens, device=device), torch.as_tensor(depths, device=device)
         with with_rows(len(tokens)):
-            if self._steps is not None and in_step() and len(tokens) <= FEW and not self._left_out:
+            if self._steps is not None and in_step() and len(tokens) <= MOST_ROWS and not self._left_out:
                 states = self._steps.hidden(tokens, depths, attend)
                 if states is not None:
                     return states
@@ -131,15 +131,12 @@ class Forward:
         `unpack`: where many steps with so many rows are to come."""
         if not self._short:
             return
-        if packable(self._decoder):
-            if self._steps is None or not self._steps.stand:
-                self._steps = None  # frees its weights first
-                self._steps = Steps(self._decoder)
-            groups = [(self._head,)]
-        else:
-            groups = [*layers.linears(self._decoder), (self._head,)]
+        if self._steps is None or not self._steps.stand:
+            self._steps = None  # frees its weights first
+            self._steps = Steps(self._decoder) if packable(self._decoder) else None
         if not as_vectors(rows, self.dtype):
-            self._products.pack(group for group in map(linears_of, groups) if group)
+            groups = [] if self._steps else list(layers.linears(self._decoder))
+            self._products.pack(group for group in map(linears_of, (*groups, (self._head,))) if group)
 
     def unpack(self) -> None:
         self._steps = None

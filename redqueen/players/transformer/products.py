@@ -1,11 +1,12 @@
-"""Products of a model's weights with few rows, on a CPU.
+"""Products of a model's weights with few rows, on a CPU: those of its head, and of layers that `compiled.steps`
+does not compute.
 
 When one token is sampled for each of n replies, every weight is read once and multiplied with n rows. Products made for
 large matrices read the weights at half of the memory's speed then, or order them anew each time. So, without gradients:
 
     up to 2 rows of float32     the product made for vectors
     others                      that of weights which were packed before, once for all steps, in the order in which it
-                                reads them: a row of bfloat16 takes three quarters of the time, on a processor with AMX
+                                reads them: our own for bfloat16 (`compiled.packing`), else MKL's or oneDNN's
 
 What has the same input, queries, keys and values, or both gates, is packed as one weight: threads wait for each other
 after every product.
@@ -111,12 +112,18 @@ def linears_of(modules: Iterable[Any]) -> tuple[nn.Linear, ...]:
     return tuple(each for each in found if each is not None) if None not in found else ()
 
 
-def _linear_of(module: Any) -> nn.Linear | None:
+def base_of(module: Any) -> nn.Linear | None:
+    """The linear module that this is, or to which LoRA adapters of peft add."""
     if type(module) is nn.Linear:
         return module
     base = getattr(module, "base_layer", None)
-    if type(base) is not nn.Linear or not hasattr(module, "lora_A"):
-        return None
+    return base if type(base) is nn.Linear and hasattr(module, "lora_A") else None
+
+
+def _linear_of(module: Any) -> nn.Linear | None:
+    base = base_of(module)
+    if base is None or base is module:
+        return base
     if module.disable_adapters or module.merged or getattr(module, "lora_variant", None):
         return None
     return base

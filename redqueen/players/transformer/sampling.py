@@ -244,7 +244,7 @@ class Looking:
         key_heads = key.shape[1]
         query = query.view(rows, key_heads, heads // key_heads, width)
         paths = (self._keys[layer], self._values[layer]) if self._shared else None  # [G, Hkv, P, d]
-        apart = paths is not None and self._size > SHORT
+        apart = self._read_together
         places = self._groups, self._row_lengths, self._start, self._length
         of_own = between.attended(query, (key, value), kept, None if apart else paths, *places, window, scale)
         if of_own is None:
@@ -260,7 +260,7 @@ class Looking:
     def places(self) -> Places | None:
         """Makes room for a node of every row where a step is computed as one; None where torch's products read the
         shared paths."""
-        if self._shared and self._size > SHORT:
+        if self._read_together:
             return None
         self._begin()
         for layer in range(len(self._own_keys)):
@@ -269,7 +269,13 @@ class Looking:
         own = self._own_keys, self._own_values
         return Places(own, paths, self._groups, self._row_lengths, self._start, self._length)
 
+    @property
+    def _read_together(self) -> bool:
+        """Whether the shared paths are read for all their rows at once."""
+        return self._shared and self._size > SHORT
+
     def _begin(self) -> None:
+        """A node more for every row."""
         self._length += 1
         self._of_pass.clear()
 

@@ -15,9 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from redqueen.players.transformer.compiled.library import COUNT, DTYPES, NUMBER, POINTER, library, serves
+from redqueen.players.transformer.compiled.library import COUNT, NUMBER, POINTER, bound, serves
 
 LANES, WIDEST, MOST_HEADS = 8, 256, 16  # what the attention of the source is made for
+TAKES: dict[str, list[Any]] = {
+    "norm": [*3 * [POINTER], *4 * [COUNT], NUMBER],
+    "rotate": [*4 * [POINTER], *4 * [COUNT]],
+    "gate": [*3 * [POINTER], *3 * [COUNT]],
+    "attend": [*11 * [POINTER], *11 * [COUNT], NUMBER],
+}
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ def attended(
 
 def _serving(*tensors: Tensor) -> Passes | None:
     """The functions for these tensors, if they can be used."""
-    return _passes().get(tensors[0].dtype) if serves(*tensors) else None
+    return _passes(tensors[0].dtype) if serves(*tensors) else None
 
 
 def _shape(given: Tensor) -> tuple[int, int, int, int]:
@@ -121,19 +127,6 @@ def _shape(given: Tensor) -> tuple[int, int, int, int]:
 
 
 @cache
-def _passes() -> dict[torch.dtype, Passes]:
-    found = library()
-    return {} if isinstance(found, str) else {dtype: _typed(found, name) for dtype, name in DTYPES.items()}
-
-
-def _typed(found: Any, name: str) -> Passes:
-    takes: dict[str, list[Any]] = {
-        "norm": [*3 * [POINTER], *4 * [COUNT], NUMBER],
-        "rotate": [*4 * [POINTER], *4 * [COUNT]],
-        "gate": [*3 * [POINTER], *3 * [COUNT]],
-        "attend": [*11 * [POINTER], *11 * [COUNT], NUMBER],
-    }
-    for function, kinds in takes.items():
-        getattr(found, f"{function}_{name}").argtypes = kinds
-        getattr(found, f"{function}_{name}").restype = None
-    return Passes(*(getattr(found, f"{function}_{name}") for function in takes))
+def _passes(dtype: torch.dtype) -> Passes | None:
+    found = bound(TAKES, dtype)
+    return Passes(*found) if found else None

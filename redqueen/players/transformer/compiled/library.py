@@ -14,10 +14,11 @@ import stat
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ FLAGS = (
 )
 DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
 PATIENCE = 120  # seconds for the compiler
-SLOWER = "1.4 to 3.2"  # times as long sampling takes without, measured with SmolLM2 (docs/speed.md)
+SLOWER = "1.2 to 3.3"  # times as long a step of sampling takes without (experiments/results/speed/roofline.md)
 
 POINTER, COUNT, NUMBER = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 
@@ -73,6 +74,18 @@ def serves(*tensors: Tensor) -> bool:
         return False
     dtype = tensors[0].dtype
     return dtype in DTYPES and all(each.is_cpu and each.dtype == dtype and each.stride(-1) == 1 for each in tensors)
+
+
+def bound(takes: Mapping[str, Sequence[Any]], dtype: torch.dtype) -> list[Callable[..., None]] | None:
+    """The compiled functions of these names, which take numbers of these kinds, for a precision; None where there are
+    none."""
+    made, precision = library(), DTYPES.get(dtype)
+    if isinstance(made, str) or precision is None:
+        return None
+    found = [getattr(made, f"{name}_{precision}") for name in takes]
+    for function, kinds in zip(found, takes.values(), strict=True):
+        function.argtypes, function.restype = list(kinds), None
+    return found
 
 
 @cache

@@ -10,9 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from redqueen.players.transformer.compiled.library import COUNT, DTYPES, NUMBER, POINTER, library
+from redqueen.players.transformer.compiled.library import COUNT, NUMBER, POINTER, bound, library
 
 SIDE = 32  # numbers: both sides of a packed weight are multiples of it
+TAKES: dict[str, list[Any]] = {
+    "pack": [*2 * [POINTER], *4 * [COUNT], NUMBER],
+    "product": [*3 * [POINTER], *4 * [COUNT]],
+    "cross": [*9 * [POINTER], COUNT],
+    "step": [*7 * [POINTER], *6 * [COUNT]],
+}
 
 
 @dataclass(frozen=True)
@@ -27,20 +33,12 @@ class Functions:
 
 @cache
 def functions(dtype: torch.dtype) -> Functions | None:
-    """Those for a precision; None where this machine has none, or products of its own are faster than them."""
-    found, name = library(), DTYPES.get(dtype)
-    if isinstance(found, str) or name is None or (dtype == torch.bfloat16 and not found.has_bfloat16()):
+    """Those for a precision; None where there are none, or this processor does not multiply it."""
+    made = library()
+    if isinstance(made, str) or (dtype == torch.bfloat16 and not made.has_bfloat16()):
         return None
-    takes: dict[str, list[Any]] = {
-        "pack": [*2 * [POINTER], *4 * [COUNT], NUMBER],
-        "product": [*3 * [POINTER], *4 * [COUNT]],
-        "cross": [*9 * [POINTER], COUNT],
-        "step": [*7 * [POINTER], *6 * [COUNT]],
-    }
-    for function, kinds in takes.items():
-        getattr(found, f"{function}_{name}").argtypes = kinds
-        getattr(found, f"{function}_{name}").restype = None
-    return Functions(*(getattr(found, f"{function}_{name}") for function in takes))
+    found = bound(TAKES, dtype)
+    return Functions(*found) if found else None
 
 
 def packed(weight: Tensor, factor: float = 1.0) -> Tensor:
@@ -68,4 +66,5 @@ def product(weight: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 def filled(size: int) -> int:
+    """The next multiple of 32."""
     return -(-size // SIDE) * SIDE

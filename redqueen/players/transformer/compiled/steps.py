@@ -22,8 +22,8 @@ from redqueen.players.transformer.attention import Attend
 from redqueen.players.transformer.compiled.between import LANES, MOST_HEADS, WIDEST, normed
 from redqueen.players.transformer.compiled.library import COUNT, NUMBER, POINTER, serves
 from redqueen.players.transformer.compiled.packing import SIDE, Functions, filled, functions, packed
+from redqueen.players.transformer.products import MOST, base_of
 
-MOST = 1 << 32  # bytes of weights that are packed
 MOST_WORN = 4  # adapters that are kept packed
 MODULES = ("query", "key", "value", "output", "gate", "up", "shrink")
 
@@ -173,7 +173,7 @@ class Steps:
         setattr(layer, f"{short}_epsilon", norm.variance_epsilon)
 
     def _fill_linear(self, number: int, name: str, module: Any) -> None:
-        linear, base = getattr(self._layers[number], name), _base(module)
+        linear, base = getattr(self._layers[number], name), base_of(module)
         assert base is not None, "see `packable`"
         weight = packed(self._read(base, "weight").detach())
         self._packed.append(weight)
@@ -257,19 +257,13 @@ def packable(decoder: Any) -> bool:
 
 
 def _module_packable(module: Any) -> bool:
-    base = _base(module)
+    base = base_of(module)
     if base is None or base.in_features % SIDE or base.out_features % SIDE:
         return False
     if base is module:
         return True
     names = _names(module)
     return len(names) == 1 and not getattr(module, "lora_variant", None) and module.lora_B[names[0]].bias is None
-
-
-def _base(module: Any) -> nn.Linear | None:
-    """The linear module that this is, or to which LoRA adds."""
-    base = module if type(module) is nn.Linear else getattr(module, "base_layer", None)
-    return base if type(base) is nn.Linear and (base is module or hasattr(module, "lora_A")) else None
 
 
 def _names(module: Any) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ constexpr long ROWS = 16, SIDE = 32;     // of a tile of rows
 constexpr long TILE_OF_ROWS = ROWS * SIDE;
 constexpr long PASS = 2 * ROWS;          // rows that are multiplied with a block at once
 constexpr long GROUP = 4;                // blocks that stay in the cache for the next rows
-constexpr long TERMS = 128;           // of float32, in one sum
+constexpr long TERMS = 128;              // of float32, in one sum
 constexpr long FORESEEN = 8192;          // bytes of weights that are asked for before they are read
 
 typedef float Sums[PASS][SIDE];

@@ -15,6 +15,7 @@ from redqueen.types import Message, Outcome, RedQueenError, Seat, Task
 
 SEATS = FIRST, SECOND = Seat("first"), Seat("second")
 MARKS = "XO"
+MOST_SQUARES = 400  # 20 x 20; each move shows the whole board
 Board = dict[tuple[int, int], str]  # (column, row) from the top left, counted from 0 -> mark
 
 
@@ -34,6 +35,8 @@ class Connect:
             raise RedQueenError(
                 f"connect needs m, n and k of at least 1 and k no longer than a side, not {self.m},{self.n},{self.k}"
             )
+        if self.m * self.n > MOST_SQUARES:
+            raise RedQueenError(f"connect has a board of up to {MOST_SQUARES} squares, not {self.m} x {self.n}")
 
     @property
     def name(self) -> str:

@@ -29,6 +29,7 @@ HANDS = ROCK, PAPER, SCISSORS = "rock", "paper", "scissors"
 BEATS = {(ROCK, SCISSORS), (SCISSORS, PAPER), (PAPER, ROCK)}
 HEARD = 500  # characters of a message that the other seat hears
 DEALS = 32  # each also with the seats exchanged
+MOST_ROUNDS = 1_000  # each of which repeats all those before it to who is asked
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class TrustAndSplit:
     perfect_information: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise RedQueenError(f"trust_and_split needs at least 1 round, not {self.rounds}")
+        if not 1 <= self.rounds <= MOST_ROUNDS:
+            raise RedQueenError(f"trust_and_split has 1 to {MOST_ROUNDS} rounds, not {self.rounds}")
         if self.unit < 1 or self.coins < self.unit or self.coins % self.unit:
             raise RedQueenError(f"{self.coins} coins cannot be claimed in units of {self.unit}")
         if not self.upper > self.lower > 0:

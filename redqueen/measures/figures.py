@@ -138,6 +138,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("illegal_replies", "measured replies that are no legal move", SHARE, "lower"),
         ("unheard", "states of which no legal reply was sampled", SHARE, "lower"),
         ("truncated", "replies cut off at the length limit", SHARE, "lower"),
+        ("demonstrations/too_long", "demonstrated replies beyond the length limit", SHARE, "lower"),
         ("forfeits", "games forfeited", SHARE, "lower"),
         ("turns_per_episode", "turns per episode", "", ""),
         ("episodes", "episodes of the step", "", ""),

@@ -1,4 +1,5 @@
-"""Log-probabilities that a policy gives to sampled replies, and to given texts that it is made to recite."""
+"""Log-probabilities that a policy gives to sampled replies, and to given texts that it is made to recite; and whether
+these texts fit into its replies."""
 
 from __future__ import annotations
 
@@ -11,12 +12,21 @@ import numpy as np
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.games.single_reply import SingleReply
+from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.objectives.batch import free_positions, pack
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Demonstrating, Reader
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Policy
-from redqueen.types import Batch, Demonstration, Likelihoods, Match, RedQueenError, Trajectory
+from redqueen.protocols import Policy, State
+from redqueen.types import Batch, Demonstration, Likelihoods, Match, Metrics, RedQueenError, Trajectory
+
+TOO_LONG = Alarm(
+    "demonstrations_too_long",
+    "demonstrations/too_long",
+    "{value:.0%} of the replies shown are longer than the model's own may be, the longest has {tokens:.0f} tokens: "
+    "their like will be cut off; raise --max-completion-length",
+    limit=0.0,
+)
 
 
 class Rates(Protocol):
@@ -55,3 +65,30 @@ def demonstrated(shown: Sequence[Demonstration], policy: Policy) -> list[Traject
     if not isinstance(policy, Writer):
         raise RedQueenError("only a language model can imitate demonstrations")
     return recited(shown, policy)
+
+
+class Fitting:
+    """Tells how many demonstrations are longer than a reply of their role may be: a model that learns them says what
+    will be cut off."""
+
+    def __init__(self, learner: Writer) -> None:
+        self._learner = learner
+        self._alarms = Alarms([TOO_LONG], quiet=True)
+
+    def observe(self, trajectories: Sequence[Trajectory]) -> Metrics:
+        """Of what is learned from in this step `demonstrations/too_long`, the share of replies that are too long, if
+        any; and the alarm. Replies that are chosen from a list are never cut off."""
+        written = [turn for each in trajectories for turn in each.turns if not turn.reply.legal_tokens]
+        long = [len(each.reply.tokens) > self._learner.spoken_in(each.ask.seat.role).limit for each in written]
+        longest = max((len(each.reply.tokens) for each in written), default=0)
+        share = {TOO_LONG.figure: sum(long) / len(long)} if any(long) else {}
+        return share | self._alarms.observe({TOO_LONG.figure: 0.0, "tokens": longest} | share)
+
+    def alarms(self) -> list[str]:
+        return self._alarms.alarms()
+
+    def state(self) -> State:
+        return {"alarms": self._alarms.state()}
+
+    def restore(self, state: State) -> None:
+        self._alarms.restore(state["alarms"])

@@ -58,6 +58,12 @@ def test_a_line_longer_than_the_board_is_refused() -> None:
         Connect(3, 3, 4)
 
 
+def test_a_board_has_at_most_400_squares() -> None:
+    assert len(Connect(20, 20, 5).places({})) == 400
+    with pytest.raises(RedQueenError, match="up to 400 squares, not 21 x 20"):
+        Connect(21, 20, 5)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_lines_have_the_choices_and_the_results_of_connect_four(seed: int) -> None:
     pyspiel = pytest.importorskip("pyspiel")

@@ -151,7 +151,12 @@ def test_a_free_message_must_not_be_empty():
 
 @pytest.mark.parametrize(
     ("rules", "words"),
-    [({"rounds": 0}, "at least 1 round"), ({"unit": 3}, "units of 3"), ({"lower": 10}, "worth more")],
+    [
+        ({"rounds": 0}, "1 to 1000 rounds, not 0"),
+        ({"rounds": 1001}, "not 1001"),
+        ({"unit": 3}, "units of 3"),
+        ({"lower": 10}, "worth more"),
+    ],
 )
 def test_rules_that_make_no_game_are_refused(rules, words):
     with pytest.raises(RedQueenError, match=words):

@@ -26,6 +26,7 @@ from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.rehearsal import Plays, equipped, lessons
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.of_games import usual_measures
+from redqueen.measures.recitations import Fitting
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
@@ -58,18 +59,19 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     learner = without_format(config.learner.build_model(run.derived("learner")), WHOLE)
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     least = config.last_learning_rate
-    taught = lessons(config.questions, config.game, learner, apart)
+    taught, fitting = lessons(config.questions, config.game, learner, apart), Fitting(learner)
 
     def measured(questions: Questions) -> HeldOut:
         solver = equipped(config, learner)
         return HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     measures = usual_measures(taught.game, learner) if isinstance(taught, Plays) else [measured(taught.questions)]
-    for step in run.steps(config.steps, [learner], [], measures):
+    for step in run.steps(config.steps, [learner], [fitting], measures):
         learner.learning_rate = rate * min(1.0, least + (1.0 - least) * (config.steps - step) / rest)
         shown = taught.draw(config.demonstrations_per_step, run.rng)
         trajectories = score(play(shown, run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)
         run.report(learner, trajectories, credit, metrics)
+        run.note(fitting.observe(trajectories))
     return learner

@@ -87,3 +87,33 @@ def test_an_answer_that_was_cut_off_is_measured_as_it_is_said_to_be(truncated, a
     config = cold_start.Config(TINY, "sums", 1, 2, problems=2, truncated_score=truncated)
     cold_start.train(config, Run(tmp_path, 0, Schedule(100, 100)))
     assert read_metrics(tmp_path)[0].get("accuracy") == accuracy
+
+
+def shown_lengths(folder):
+    """Tokens of each reply that the first step learned from."""
+    lines = (folder / "episodes" / "step_000000.jsonl").read_text().splitlines()
+    turns = [turn for line in lines for turn in episode_from_json(json.loads(line)).turns]
+    return [len(turn.reply.tokens) for turn in turns]
+
+
+@pytest.mark.parametrize("limit", [4, 64])
+def test_demonstrations_longer_than_a_reply_may_be_ring(limit, tmp_path):
+    learner = replace(TINY, max_completion_length=limit)
+    config = cold_start.Config(learner=learner, demonstrations_per_step=8, problems=1, steps=2, questions="sums")
+    cold_start.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=8)))
+    line, lengths = read_metrics(tmp_path)[0], shown_lengths(tmp_path)
+    long = sum(each > limit for each in lengths)
+    assert (long > 0) == (limit == 4)
+    assert line.get("demonstrations/too_long", 0.0) == long / len(lengths)
+    assert line.get("alarm/demonstrations_too_long", 0.0) == (limit == 4)
+    told = f"the longest has {max(lengths)} tokens: their like will be cut off; raise --max-completion-length"
+    assert any(told in text for text in line.get("alarms", [])) == (limit == 4)
+
+
+def test_moves_that_are_chosen_from_a_list_are_never_too_long(tmp_path):
+    config = cold_start.Config(
+        learner=replace(TINY, max_completion_length=1), game="acting:site", demonstrations_per_step=4, steps=1
+    )
+    cold_start.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=8)))
+    assert max(shown_lengths(tmp_path)) > 1
+    assert not any("too_long" in name for name in read_metrics(tmp_path)[0])

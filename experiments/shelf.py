@@ -245,7 +245,9 @@ def curve(
 ) -> Experiment:
     """The experiment of one world: `taught` steps of imitation, `steps` of attempts."""
     start = cold_start.Config(
-        Learner(model="tiny:hidden=64,layers=2", max_completion_length=longest, learning_rate=rate),
+        Learner(
+            model="tiny:hidden=64,layers=2,initializer_range=0.1", max_completion_length=longest, learning_rate=rate
+        ),
         game=game,
         steps=taught,
         demonstrations_per_step=shown,
@@ -304,9 +306,9 @@ CIRCUITS = curve(
     drawn=any_design,
 )
 PROOFS = curve("proofs", "acting:proofs(15,15),2", 200, 120, longest=32, tests=40, drawn=any_proof)
-SQL = curve("sql", "working:sql(filter,400,192)", 200, 60, shown=48, rate=2e-3, longest=56, drawn=any_query)
-SITE = curve("site", "acting:site(shop,400,192),8", 100, 60)
+SQL = curve("sql", "working:sql(filter,400,192)", 120, 120, shown=48, rate=2e-3, longest=56, drawn=any_query)
+SITE = curve("site", "acting:site(shop,400,192),8", 40, 200)  # where 100 steps of imitation leave no room (.79)
 TRACES = curve("traces", "acting:traces(400,192,15,20),8", 100, 60)
 WEB = curve("web", "acting:web(click-checkboxes,40,40),6", 80, 12, tasks=4, tests=16, kept=True)
-GRID = curve("grid", "acting:grid(GoToLocal,400,192),8", 60, 20, tests=48)
+GRID = curve("grid", "acting:grid(GoToLocal,400,192),8", 60, 20, tests=48, learns=1e-4)
 REPOSITORY = curve("repository", "acting:repository(48,20),1", 20, 30, shown=8, tasks=4, tests=16)

@@ -30,7 +30,7 @@ from redqueen.measures.recitations import Fitting
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
-from redqueen.protocols import Policy, Questions
+from redqueen.protocols import Policy
 from redqueen.questions.verdicts import Truncated
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -60,18 +60,18 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     least = config.last_learning_rate
     taught, fitting = lessons(config.questions, config.game, learner, apart), Fitting(learner)
-
-    def measured(questions: Questions) -> HeldOut:
+    if isinstance(taught, Plays):
+        measures = usual_measures(taught.game, learner)
+    else:
         solver = equipped(config, learner)
-        return HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
-
-    measures = usual_measures(taught.game, learner) if isinstance(taught, Plays) else [measured(taught.questions)]
+        measures = [
+            HeldOut(taught.questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
+        ]
     for step in run.steps(config.steps, [learner], [fitting], measures):
         learner.learning_rate = rate * min(1.0, least + (1.0 - least) * (config.steps - step) / rest)
         shown = taught.draw(config.demonstrations_per_step, run.rng)
         trajectories = score(play(shown, run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)
-        run.report(learner, trajectories, credit, metrics)
-        run.note(fitting.observe(trajectories))
+        run.report(learner, trajectories, credit, metrics | fitting.observe(trajectories))
     return learner

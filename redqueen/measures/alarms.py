@@ -122,3 +122,18 @@ class Alarms:
         self._steps, self._messages = dict(state["steps"]), dict(state["messages"])
         self._trials = {name: (hits, count) for name, (hits, count) in state.get("trials", {}).items()}
         self._fired = list(state.get("fired", ()))
+
+
+class Ringing:
+    """A part that has nothing to keep between steps but its alarms, `_alarms`: they ring and are saved as its own."""
+
+    _alarms: Alarms
+
+    def alarms(self) -> list[str]:
+        return self._alarms.alarms()
+
+    def state(self) -> State:
+        return {"alarms": self._alarms.state()}
+
+    def restore(self, state: State) -> None:
+        self._alarms.restore(state["alarms"])

@@ -12,13 +12,13 @@ import numpy as np
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.games.single_reply import SingleReply
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.objectives.batch import free_positions, pack
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Demonstrating, Reader
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Policy, State
-from redqueen.types import Batch, Demonstration, Likelihoods, Match, Metrics, RedQueenError, Trajectory
+from redqueen.protocols import Policy
+from redqueen.types import Batch, Demonstration, Likelihoods, Match, Metrics, RedQueenError, Trajectory, mean_of
 
 TOO_LONG = Alarm(
     "demonstrations_too_long",
@@ -67,7 +67,7 @@ def demonstrated(shown: Sequence[Demonstration], policy: Policy) -> list[Traject
     return recited(shown, policy)
 
 
-class Fitting:
+class Fitting(Ringing):
     """Tells how many demonstrations are longer than a reply of their role may be: a model that learns them says what
     will be cut off."""
 
@@ -81,14 +81,5 @@ class Fitting:
         written = [turn for each in trajectories for turn in each.turns if not turn.reply.legal_tokens]
         long = [len(each.reply.tokens) > self._learner.spoken_in(each.ask.seat.role).limit for each in written]
         longest = max((len(each.reply.tokens) for each in written), default=0)
-        share = {TOO_LONG.figure: sum(long) / len(long)} if any(long) else {}
+        share: Metrics = {TOO_LONG.figure: mean_of(long)} if any(long) else {}
         return share | self._alarms.observe({TOO_LONG.figure: 0.0, "tokens": longest} | share)
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])

@@ -21,9 +21,9 @@ import numpy as np
 
 from redqueen.checks.votes import by_value
 from redqueen.credit.outcomes import answers, verdicts, vote
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.measures.judges import auc
-from redqueen.protocols import Questions, State
+from redqueen.protocols import Questions
 from redqueen.questions.asking import graded
 from redqueen.questions.labels import labels_right
 from redqueen.questions.verdicts import Truncated, share_right
@@ -92,7 +92,7 @@ ALIKE = Alarm(
 OF_REWARDS = (PARTED, UNREAD_ANSWERS, ALIKE)
 
 
-class Unseen:
+class Unseen(Ringing):
     """Figures of attempts that no reward of theirs sees, and the `alarms` on them. `truncated` says what an attempt
     that was cut off counts as."""
 
@@ -145,12 +145,3 @@ class Unseen:
             found["reward_auc"] = area
         told = {name: float(value) for name, value in found.items()}
         return found | self._alarms.observe(told | {"ten": 10.0 * told.get("distinct", 0.0)})
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])

@@ -17,11 +17,11 @@ from redqueen.curricula.held_out import Apart
 from redqueen.curricula.hints import unsolved
 from redqueen.demonstrations.gold import gold_reply
 from redqueen.demonstrations.transfer import aided, unaided
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.measures.recitations import recited, reference_logprobs
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Questions, State
+from redqueen.protocols import Questions
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.types import SOLVER, Demonstration, Group, Metrics, RedQueenError, Task, Trajectory, mean_of
@@ -53,7 +53,7 @@ def with_answer(task: Task) -> Task:
     return aided(task, EXPLAIN.format(answer=task.answer))
 
 
-class Explanations:
+class Explanations(Ringing):
     """A positive sample for each group `where` the recipe wants one: the first of `count` explanations by the learner
     that comes to the answer, as a reply to the plain task; the reply of the data set (`expert`); or none. Raises
     RedQueenError for a question set that does not know the answers to its `tests`."""
@@ -109,15 +109,6 @@ class Explanations:
         `explained`, of the explanations with the answer before their last line (`answer_first`), and in nats a token,
         after the plain prompts, `explanation_logprob` and `attempt_logprob` of the attempts at the same tasks."""
         return self._figures
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])
 
 
 def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[Group]) -> Metrics:

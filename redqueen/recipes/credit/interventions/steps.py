@@ -16,10 +16,10 @@ from redqueen.demonstrations.gold import gold_reply
 from redqueen.demonstrations.transfer import aided
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.talk import posed
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Questions, State
+from redqueen.protocols import Questions
 from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.texts import said_aloud
@@ -147,7 +147,7 @@ def credit(trajectory: Trajectory, learned: Learned) -> np.ndarray:
     return found
 
 
-class Interventions:
+class Interventions(Ringing):
     """Asks for `proposals` interventions in each failed attempt, and keeps of each attempt the first that gives no
     answer away and from which one of `continuations` replies comes to the answer. Raises RedQueenError for a question
     set that does not know the answers to its `tests`."""
@@ -196,15 +196,6 @@ class Interventions:
         attempt they stand (`place`, 1 is the last step)."""
         known = {name: float(value) for name, value in self._figures.items()}
         return self._figures | self._alarms.observe(known)
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])
 
 
 def _begun(one: Proposed) -> str:

@@ -18,9 +18,9 @@ from redqueen.curricula.sameness import by_text
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.transfer import aided
 from redqueen.games.single_reply import SingleReply
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.play.groups import episodes_of, with_facts
-from redqueen.protocols import Proposable, State
+from redqueen.protocols import Proposable
 from redqueen.questions.asking import invited, read, said, seeded, tasks_among
 from redqueen.questions.fenced import asked, between_fences
 from redqueen.types import Group, Metrics, Refusal, Task, mean_of
@@ -117,7 +117,7 @@ class Consensus:
         return for_its_seat(group, {"consensus": np.array(earned)})
 
 
-class Assessments:
+class Assessments(Ringing):
     """Reads verdicts, keeps tasks on which they agree, and tells how one-sided they are."""
 
     def __init__(self, questions: Proposable, tests: Apart, said: Said, consistent: float, pay: Pay) -> None:
@@ -184,12 +184,3 @@ class Assessments:
         `feasible` and whose verdict is `as_intended`; and the alarms."""
         known = {name: float(value) for name, value in self._figures.items()}
         return self._figures | self._alarms.observe(known)
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])

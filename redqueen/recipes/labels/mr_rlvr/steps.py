@@ -13,9 +13,9 @@ from redqueen.checks.votes import by_value
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import cut_off, numbers
 from redqueen.curricula.held_out import Apart, apart_from
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.play.groups import episodes_of, with_facts
-from redqueen.protocols import Demonstrator, Questions, State
+from redqueen.protocols import Demonstrator, Questions
 from redqueen.questions.asking import said
 from redqueen.questions.catalogue import having
 from redqueen.questions.verdicts import Truncated
@@ -114,7 +114,7 @@ def fraction(task: Task, reply: str, order_by: OrderBy = "positions") -> float:
     return sum(one < other for one, other in pairs) / len(pairs)
 
 
-class Masked:
+class Masked(Ringing):
     """Masked tasks of a question set with worked solutions, and what attempts at them are worth. Raises RedQueenError
     where its solutions have no steps (`first` fill: no numbers to hide)."""
 
@@ -196,12 +196,3 @@ class Masked:
         found, self._figures = self._figures, {}
         watched = {"read": float(found["masked/read"])} if "masked/read" in found else {}
         return found | self._alarms.observe(watched)
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])

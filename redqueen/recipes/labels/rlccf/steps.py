@@ -10,10 +10,10 @@ from redqueen.checks.consensus import consensus, distance
 from redqueen.checks.votes import Elect, Vote, by_value, collective, is_label
 from redqueen.credit.group_rewards import Stated, correct
 from redqueen.credit.outcomes import answers, cut_off, vote
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.measures.unseen import ALL_AGREE, NO_VOTE, NOBODY_AGREES, WRONG_LABELS
 from redqueen.play.groups import episodes_of, with_facts
-from redqueen.protocols import Questions, State
+from redqueen.protocols import Questions
 from redqueen.questions.labels import held_to, labels_right
 from redqueen.questions.verdicts import Truncated, share_right
 from redqueen.types import Group, Mean, Metrics, RedQueenError, Task, mean_of
@@ -50,7 +50,7 @@ def near_to(groups: Sequence[Group], label: str, truncated: Truncated) -> list[G
     return with_facts(groups, [{"quality": None if n else one} for n, one in zip(silent, near, strict=True)])
 
 
-class Council:
+class Council(Ringing):
     """Gives each attempt its verdict by the label that all members vote for, and tells what the votes are worth. A
     question of whose label fewer than `least` members are in favour, or that has a tie, has none, and teaches
     nothing."""
@@ -120,15 +120,6 @@ class Council:
         `least_answered` of the worst member; and the alarms."""
         watched: dict[str, float | str] = {name: float(value) for name, value in self._figures.items()}
         return self._figures | self._alarms.observe(watched | self._named)
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])
 
 
 def _commonest(votes: Sequence[Vote]) -> float:

@@ -22,11 +22,11 @@ from redqueen.credit.outcomes import unknown, whole_reply
 from redqueen.demonstrations.rehearsal import Playing
 from redqueen.games.acting import AGENT, Acting
 from redqueen.games.single_reply import SingleReply
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import reader
-from redqueen.protocols import Policy, State, Visit
+from redqueen.protocols import Policy, Visit
 from redqueen.recipes.self_training.agent_r.world import REVISE
 from redqueen.types import Ask, Episode, Group, Match, Metrics, Reply, Task, Trajectory, mean_of
 
@@ -144,7 +144,7 @@ def first_bad(verdicts: Sequence[str | None]) -> int | None:
     return next((place for place, each in enumerate(verdicts) if each == BAD), None)
 
 
-class Splices:
+class Splices(Ringing):
     """Good paths, and bad ones that turn to good ones, each played in the game: only what reaches the goal there is
     kept. Figures and an alarm tell of the last call."""
 
@@ -226,15 +226,6 @@ class Splices:
         """Good paths that are learned (`buffer/good`); of the bad ones the share that a graft leads to the goal
         (`grafted`), in which the actor sees no error (`no_error`), and of its verdicts the unread share (`unread`)."""
         return self._figures | self._alarms.observe({name: float(each) for name, each in self._figures.items()})
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])
 
 
 def sample(found: Sequence[Any], count: int, rng: Random) -> list[Any]:

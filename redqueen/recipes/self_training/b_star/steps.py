@@ -12,10 +12,10 @@ import numpy as np
 from redqueen.checks.votes import confidence
 from redqueen.credit.outcomes import number, whole_reply
 from redqueen.curricula.held_out import Apart, training_levels
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Questions, State
+from redqueen.protocols import Questions
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.types import SOLVER, Group, Metrics, RedQueenError, Task, mean_of
@@ -125,7 +125,7 @@ def set_apart(questions: Questions, count: int, tests: Apart, seed: int) -> list
     return drawn
 
 
-class Knobs:
+class Knobs(Ringing):
     """Sets the temperature on the labelled `development` tasks, and the threshold and the number of replies on those
     that were sampled for training. Where there is one temperature, nothing is played to choose it. Raises RedQueenError
     for tasks without answers."""
@@ -181,12 +181,3 @@ class Knobs:
         """What was chosen since the last call, and the alarm; nothing where nothing was."""
         found, self._figures = self._figures, {}
         return found
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])

@@ -12,11 +12,10 @@ import numpy as np
 from redqueen.curricula.held_out import as_compared
 from redqueen.demonstrations.transfer import unaided
 from redqueen.games.single_reply import SingleReply
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.measures.recitations import reference_logprobs
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import State
 from redqueen.questions.asking import said
 from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.self_training.ditto_roleplay.questions import Character
@@ -88,7 +87,7 @@ def worth_learning(episode: Episode, truncated: Truncated) -> bool:
     return not (cut or not reply.strip() or told_of_profile(f"{whole.thought}\n{reply}"))
 
 
-class Interviews:
+class Interviews(Ringing):
     """Draws characters with a partner each, asks up to `count` questions that the character can answer, and up to
     `contrastive` that only its partner can. Those of a file are asked as they stand; others the learner writes.
     `truncated` says whether a reply that was cut off is learned (graded) or left out."""
@@ -160,15 +159,6 @@ class Interviews:
         the profile is known by heart. Nothing where there were none since the last call."""
         found, self._figures = self._figures, {}
         return found | self._alarms.observe({name: float(value) for name, value in found.items()})
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])
 
 
 def _some(questions: Sequence[Asked], count: int, rng: Random) -> list[Asked]:

@@ -11,11 +11,11 @@ from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.refinement import CRITICISE, about, again
 from redqueen.demonstrations.transfer import unaided
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.measures.judges import NO_VERDICT
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Questions, State
+from redqueen.protocols import Questions
 from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
@@ -61,7 +61,7 @@ def needed_ratio(share: float) -> float:
     return (share + GAIN) * (1.0 - share) / ((1.0 - share - GAIN) * share)
 
 
-class Refinement:
+class Refinement(Ringing):
     """Criticises answers, mends them and criticises them again, and keeps what `keep` says. Raises RedQueenError where
     it is to keep what is right, for a question set that does not know the answers to its `tests`."""
 
@@ -142,15 +142,6 @@ class Refinement:
         call."""
         found, self._figures = self._figures, {}
         return found
-
-    def alarms(self) -> list[str]:
-        return self._alarms.alarms()
-
-    def state(self) -> State:
-        return {"alarms": self._alarms.state()}
-
-    def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])
 
 
 def _of_known(known: Sequence[tuple[Chain, bool]]) -> Metrics:

@@ -515,10 +515,11 @@ class _Reading:
                 f"{data.path} holds nothing to train on: all {len(train)} of its questions are among the tests ({how})"
             )
         if not parts[0]:
+            asked, held = (len({_compared(each.key) for each, _ in part}) for part in (train, parts[1]))
             raise RedQueenError(
-                f"{data.path} holds nothing to train on: it has {len(train)} different "
-                f"question{'' if len(train) == 1 else 's'}, of which {len(parts[1])} "
-                f"{'is' if len(parts[1]) == 1 else 'are'} held out; give it more rows"
+                f"{data.path} holds nothing to train on: it has {asked} different question{'' if asked == 1 else 's'}"
+                f"{f' in {len(train)} rows' if asked < len(train) else ''}, of which {held} "
+                f"{'is' if held == 1 else 'are'} held out; give it more questions, or a file to test on (--test FILE)"
                 + "".join(f" ({each.removeprefix(f'{data.path}: ')})" for each in self.left_out)
             )
         examples = {**self._levels(parts[0]), **({HELD_OUT: parts[1]} if parts[1] else {})}

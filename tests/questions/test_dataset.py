@@ -128,7 +128,14 @@ def test_where_most_rows_are_bad_the_file_is_refused_unless_told_to_go_on(tmp_pa
         ([{"problem": f"{n}"} if n % 2 else {"prompt": f"{n}"} for n in range(8)], "holds two formats: 4 rows have"),
         ([], "is empty: write one question a row"),
         ([{"prompt": "a"}], "holds nothing to train on: it has 1 different question, of which 1 is held out"),
-        ([{"prompt": "a"}, {"prompt": " "}], "; give it more rows (left out 1 of 2 rows, the first: "),
+        (
+            [{"prompt": "a"}, {"prompt": " "}],
+            "; give it more questions, or a file to test on (--test FILE) (left out 1 of 2 rows, the first: ",
+        ),
+        (
+            [{"prompt": "a", "answer": "1"}, {"prompt": "a", "answer": "2"}],
+            "it has 1 different question in 2 rows, of which 1 is held out",
+        ),
         ([{"prompt": "a", "split": "train"}] * 2, "names no row a test"),
     ],
 )

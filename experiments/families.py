@@ -1,7 +1,7 @@
 """One run of each family with SmolLM2, on problems that nobody here wrote where there are such.
 
 Games: `mirror_descent:language`. Questions with answers, and by majority: `grpo:own_file`. Labels, credit and
-self-training: `label_free:smollm2` and `r3:parts`. Here are the others, from the same start, at the same rate.
+self-training: `label_free:smollm2` and `r3:scarce`. Here are the others, from the same start, at the same rate.
 """
 
 from __future__ import annotations

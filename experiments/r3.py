@@ -1,16 +1,27 @@
-"""R3: what replay and its alpha do on locks, and what each of its parts does for a model on a file of sums."""
+"""R3: what replay and its alpha do on locks, and what R3 teaches a model that is seldom right."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 from experiments.repair import chance_to_open, replayed
+from redqueen.curricula.held_out import HELD_OUT
+from redqueen.questions.dataset import Dataset
 from redqueen.recipes.credit.r3.recipe import Config, train
 from redqueen.settings.learner import Learner
 from redqueen.settings.update import Update
 from redqueen.trials.experiment import Experiment, Training, versus
+from redqueen.types import Task
 
-SUMS = str(Path(__file__).parents[1] / "examples" / "arithmetic.jsonl")
+FILE = Path(__file__).parents[1] / "examples" / "arithmetic.jsonl"
+RARE = f"{Path(__file__)}:Rare"
+TWO_DIGITS = re.compile(r"\b\d\d [+-] \d\d =")
+ALL = 1000  # problems at least, in a file of 550
+AGAIN = 32  # problems to train on, so that each is met some seven times
 REPLAY = "R3, alpha 1"
 MIXED = Experiment(
     title="Replay and its alpha on locks, tabular",
@@ -36,30 +47,52 @@ MIXED = Experiment(
     derived={"replayed in a step": replayed},
     notes=("`opens` is exact, from the table: see [repair](repair.md). 25,600 attempts each, but for those replayed.",),
 )
-PARTS = Experiment(
-    title="The parts of R3 on a file of sums, SmolLM2",
-    asked="Which of replay, reflection and ranking teaches a model what plain GRPO does not, at equal updates?",
-    trial=Training(train),
+
+
+@dataclass(frozen=True)
+class Rare:
+    """Sums and differences of two digits in the file, of which SmolLM2 gets one reply in a hundred right: a few to
+    train on, all that are held out to measure."""
+
+    own: Dataset = field(default_factory=lambda: Dataset(str(FILE), held_out=0.3))
+    name: str = field(default="rare", init=False)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return self.own.levels
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        known = {task.id: task for task in self.own.problems(level, ALL, Random(0)) if TWO_DIGITS.search(task.prompt)}
+        kept = [known[name] for name in sorted(known)][: None if level == HELD_OUT else AGAIN]
+        return rng.sample(kept, min(count, len(kept)))
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
+        return self.own.right(tasks, answers)
+
+    def extracted(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        return self.own.extracted(tasks, replies)
+
+
+PLAIN = Update(even_groups="keep")
+SCARCE = Experiment(
+    title="Where one reply in a hundred is right, SmolLM2",
+    asked="Where most groups are all wrong, does R3 teach what plain GRPO does not, in as many steps?",
+    trial=Training(train, evaluate_every=20),
     config=Config(
         Learner(model="smollm2-135m", max_completion_length=32, learning_rate=2e-4),
-        questions=SUMS,
+        questions=RARE,
         steps=60,
-        tasks=8,
+        tasks=4,
         attempts=8,
     ),
-    variants={
-        "R3": {},
-        "no replay": {"update": Update(even_groups="keep")},
-        "no reflection": {"reflect_below": 0.0},
-        "no ranking": {"rank": 0.0},
-        "GRPO": {"update": Update(even_groups="keep"), "reflect_below": 0.0, "rank": 0.0, "brevity": 0.0},
-    },
-    figures=("first accuracy", "accuracy", "late reflecting", "late ranked"),
-    compared=versus("R3", ("no replay", "no reflection", "no ranking", "GRPO"), ("accuracy",)),
+    variants={"R3": {}, "GRPO": {"update": PLAIN, "reflect_below": 0.0, "rank": 0.0, "brevity": 0.0}},
+    figures=("first accuracy", "accuracy", "pass@8", "late reward/solver", "late reflecting", "late ranked"),
+    compared=versus("R3", ("GRPO",), ("accuracy", "pass@8")),
     controls=("GRPO",),
     seeds=3,
     notes=(
-        "A task that is shown with a mistake is one group more of the step: compare `episodes`. The same file as "
-        "[grpo](grpo.md).",
+        f"The sums and differences of two numbers of two digits in examples/arithmetic.jsonl: {AGAIN} to train on, and "
+        "those that are held out measure. A task that is shown with a mistake is one group more of the step, hence "
+        "more episodes: as many steps and updates.",
     ),
 )

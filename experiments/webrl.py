@@ -21,9 +21,9 @@ GAME, SEEDS = "acting:site(shop,tests=60),8", 12
 EVOLVED, FIXED, DRAWN, FRESH = "evolved", "fixed", "drawn", "evolved, no replay"
 IMITATES = Start(
     cold_start.Config(
-        Learner(model="tiny:hidden=96,layers=3", max_completion_length=8, learning_rate=1e-3),
+        Learner(model="tiny:hidden=96,layers=3,initializer_range=0.1", max_completion_length=8, learning_rate=1e-3),
         game=GAME,
-        steps=60,
+        steps=20,
         demonstrations_per_step=32,
     )
 )

@@ -172,6 +172,15 @@ def test_a_recipe_runs_two_steps_with_a_model_that_answers_in_free_text(name, tm
     assert [line["malformed"] for line in metrics(run)] == list(RECITED.get(name, (1.0, 1.0)))
 
 
+@pytest.mark.parametrize("name", each(RECIPES, pytest.mark.slow))
+@pytest.mark.filterwarnings("ignore:products in bfloat16")  # a slow processor says so
+def test_a_recipe_runs_two_steps_in_bfloat16_under_an_adapter(name, tmp_path):
+    """With replies that last until the sampler packs the weights."""
+    learner = Learner(model="tiny", dtype="bfloat16", lora_rank=4, max_completion_length=12)
+    trained(name, tmp_path, learner=learner, matches_per_step=2, games=("kuhn_poker",), largest_scores=(2.0,))
+
+
+
 @every_recipe_is_run_again
 def test_the_same_seed_trains_the_same_and_another_does_not(name):
     """And every role is asked in the seat that its settings speak for: else `--ROLE.answer` would have no effect."""

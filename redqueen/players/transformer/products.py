@@ -136,7 +136,8 @@ def _finished(module: Any, found: Tensor, given: Tensor) -> Tensor:
     if bias is not None:
         found = found + bias
     for name in () if plain else [name for name in module.active_adapters if name in module.lora_A]:
-        found = found + module.lora_B[name](module.lora_A[name](given)) * module.scaling[name]
+        down, up = module.lora_A[name], module.lora_B[name]  # of float32, it may be, beside a weight of bfloat16
+        found = found + (up(down(given.to(down.weight.dtype))) * module.scaling[name]).to(found.dtype)
     return found
 
 

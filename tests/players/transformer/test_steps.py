@@ -134,28 +134,48 @@ def test_replies_are_those_of_the_models_modules(by_steps, monkeypatch, family, 
         np.testing.assert_allclose(one.logprobs, other.logprobs, atol=CLOSE[torch.float32])
 
 
+def after_one_step(forward):
+    """[4, H] the states after one step with given tokens."""
+    sayings = [(prompt, number, Manner(frozenset(), 9, 1.0)) for number, prompt in enumerate(PROMPTS)]
+    with torch.inference_mode():
+        choir = Choir(forward, KeyValueStore(forward, 1000), [Saying(*each) for each in sayings])
+        if sampling.PATIENCE == 1:
+            forward.pack(len(PROMPTS))
+        with library.stepping():
+            return forward.hidden([11, 12, 13, 14], [len(prompt) for prompt in PROMPTS], choir._looking).double()
+
+
+def as_near(ours, model, monkeypatch):
+    """Whether states are about as near to those of float32 as the ones by the model's modules."""
+    theirs = by_modules(Forward(model), monkeypatch, after_one_step)
+    truth = by_modules(Forward(model.float()), monkeypatch, after_one_step)
+    assert float((ours - truth).norm()) <= 1.3 * float((theirs - truth).norm())
+    assert float((ours - truth).norm()) < 0.05 * float(truth.norm())
+
+
 @RANKS
 @FAMILIES
 def test_bfloat16_is_as_near_to_float32_as_by_the_models_modules(by_steps, monkeypatch, family, rank):
     functions_or_skip(torch.bfloat16)
-
-    def states(forward):
-        """After one step with given tokens."""
-        with torch.inference_mode():
-            choir = Choir(forward, KeyValueStore(forward, 1000), [Saying(*each) for each in sayings])
-            if sampling.PATIENCE == 1:
-                forward.pack(len(PROMPTS))
-            with library.stepping():
-                return forward.hidden([11, 12, 13, 14], [len(prompt) for prompt in PROMPTS], choir._looking).double()
-
-    sayings = [(prompt, number, Manner(frozenset(), 9, 1.0)) for number, prompt in enumerate(PROMPTS)]
-    forward = Forward(built(family, rank, torch.bfloat16))
-    ours = states(forward)
+    model = built(family, rank, torch.bfloat16)
+    ours = after_one_step(Forward(model))
     assert by_steps == [True]
-    theirs = by_modules(forward, monkeypatch, states)
-    truth = by_modules(Forward(built(family, rank, torch.bfloat16).float()), monkeypatch, states)
-    assert float((ours - truth).norm()) <= 1.3 * float((theirs - truth).norm())
-    assert float((ours - truth).norm()) < 0.05 * float(truth.norm())
+    as_near(ours, model, monkeypatch)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_adapter_of_float32_serves_beside_weights_of_bfloat16(by_steps, monkeypatch, compiled):
+    """As peft makes them."""
+    functions_or_skip(torch.bfloat16)
+    if not compiled:
+        monkeypatch.setattr("redqueen.players.transformer.forward.packable", lambda decoder: False)
+    model = built(rank=4, dtype=torch.bfloat16)
+    for name, value in model.named_parameters():
+        if "lora" in name:
+            value.data = value.data.float() * 1.001
+    ours = after_one_step(Forward(model))
+    assert by_steps == ([True] if compiled else [])
+    as_near(ours, model, monkeypatch)
 
 
 NARROW = {"num_attention_heads": 16, "num_key_value_heads": 8}  # heads of four numbers, to which torch attends
@@ -199,19 +219,6 @@ def test_each_policy_samples_with_the_adapter_that_it_wears(by_steps, monkeypatc
     truth = [by_modules(forward, monkeypatch, lambda _, worn=worn: texts(worn)) for worn in (None, *past)]
     assert found[: len(past) + 1] == truth
     assert len({str(each) for each in truth}) == len(truth)
-
-
-def test_an_adapter_of_another_precision_is_left_to_its_module():
-    """Its numbers would be read as what they are not."""
-    model = built(rank=4, dtype=torch.bfloat16)
-    functions_or_skip(torch.bfloat16)
-    forward = Forward(model)
-    forward.pack(4)
-    own = {name: value.detach() for name, value in model.named_parameters() if "lora" in name}
-    wide = {name: value.float() for name, value in own.items()}
-    standing = [forward.wearing(worn, lambda: forward._steps._standing()) for worn in (own, wide)]
-    assert standing[0] is not None
-    assert standing[1] is None
 
 
 def test_an_adapter_that_was_trained_is_read_anew(by_steps, monkeypatch):

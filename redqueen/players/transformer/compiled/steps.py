@@ -222,19 +222,20 @@ class Steps:
                 if place:
                     self._worn.insert(0, self._worn.pop(place))
                 return kept
-        if any(tensor.dtype != self._dtype or not tensor.is_cpu for tensor in tensors):
+        if not all(tensor.is_cpu and tensor.is_floating_point() for tensor in tensors):
             return None
         dressed, pairs = self._wearing(numbers, tensors)
         self._worn = [(worn, dressed, pairs), *self._worn[: MOST_WORN - 1]]
         return dressed
 
     def _wearing(self, numbers: Sequence[int], tensors: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
-        """The layers with these adapters, whose downs and ups take turns among the tensors."""
+        """The layers with these adapters, whose downs and ups take turns among the tensors. Beside weights of bfloat16
+        peft keeps them in float32: they are rounded here."""
         found = type(self._layers).from_buffer_copy(self._layers)
         kept: list[Tensor] = []
         for place, down, up in zip(numbers, tensors[::2], tensors[1::2], strict=True):
             number, name, adapter = self._adapters[place]
-            pair = packed(down), packed(up, adapter.module.scaling[adapter.name])
+            pair = packed(down.to(self._dtype)), packed(up.to(self._dtype), adapter.module.scaling[adapter.name])
             linear = getattr(found[number], name)
             linear.down, linear.up, linear.rank = pair[0].data_ptr(), pair[1].data_ptr(), filled(len(down))
             kept += pair
@@ -244,7 +245,7 @@ class Steps:
 def packable(decoder: Any) -> bool:
     """Whether `Steps` computes here what these layers do, which are of a kind that `layers.known` knows."""
     modules, width = list(chain(*layers.linears(decoder))), decoder.layers[0].self_attn.head_dim
-    kinds = {(value.dtype, value.device.type) for value in decoder.parameters()}
+    kinds = {(value.dtype, value.device.type) for name, value in decoder.named_parameters() if ".lora_" not in name}
     return (
         len(kinds) == 1
         and decoder.norm.weight.is_cpu

@@ -22,7 +22,7 @@ RARE = f"{Path(__file__)}:Rare"
 TWO_DIGITS = re.compile(r"\b\d\d [+-] \d\d =")
 ALL = 1000  # problems at least, in a file of 550
 AGAIN = 32  # problems to train on, so that each is met some seven times
-REPLAY = "R3, alpha 1"
+REPLAY, NO_RANKING = "R3, alpha 1", "R3, no ranking"
 MIXED = Experiment(
     title="Replay and its alpha on locks, tabular",
     asked="Where a group is right once in 1,296 attempts, does an earlier success in the group teach, at any alpha?",
@@ -79,15 +79,19 @@ SCARCE = Experiment(
     asked="Where most groups are all wrong, does R3 teach what plain GRPO does not, in as many steps?",
     trial=Training(train, evaluate_every=20),
     config=Config(
-        Learner(model="smollm2-135m", max_completion_length=32, learning_rate=2e-4),
+        Learner(model="smollm2-135m", max_completion_length=32, learning_rate=2e-4, dtype="bfloat16"),
         questions=RARE,
         steps=60,
         tasks=4,
         attempts=8,
     ),
-    variants={"R3": {}, "GRPO": {"update": PLAIN, "reflect_below": 0.0, "rank": 0.0, "brevity": 0.0}},
-    figures=("first accuracy", "accuracy", "pass@8", "late reward/solver", "late reflecting", "late ranked"),
-    compared=versus("R3", ("GRPO",), ("accuracy", "pass@8")),
+    variants={
+        NO_RANKING: {"rank": 0.0},
+        "R3": {},
+        "GRPO": {"update": PLAIN, "reflect_below": 0.0, "rank": 0.0, "brevity": 0.0},
+    },
+    figures=("first accuracy", "accuracy", "pass@8", "late truncated", "late reflecting", "late ranked"),
+    compared=versus(NO_RANKING, ("R3", "GRPO"), ("accuracy", "pass@8")),
     controls=("GRPO",),
     seeds=3,
     notes=(

@@ -180,7 +180,6 @@ def test_a_recipe_runs_two_steps_in_bfloat16_under_an_adapter(name, tmp_path):
     trained(name, tmp_path, learner=learner, matches_per_step=2, games=("kuhn_poker",), largest_scores=(2.0,))
 
 
-
 @every_recipe_is_run_again
 def test_the_same_seed_trains_the_same_and_another_does_not(name):
     """And every role is asked in the seat that its settings speak for: else `--ROLE.answer` would have no effect."""

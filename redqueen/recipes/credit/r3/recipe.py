@@ -16,7 +16,7 @@ A right reply also earns 1 - l / L, l its tokens and L the longest reply. Replay
 questions, the deals of a game. A replayed token's ratio begins at 1 in this update: a clip against its writer would
 silence what has already grown.
 
-Ranking pays a reply for being cut off, though never as much as an answer: watch `ranked`, and `truncated`. Controls:
+Ranking pays a reply for being cut off, though never as much as an answer: an alarm rings where most are. Controls:
 `--even-groups keep`, `--reflect-below 0`, `--rank 0` turn the three off; all of them and `--brevity 0` is GRPO.
 
 Differences: alpha, tau, p, R_max, the size of the groups and the rates are not published: those here are ours. One
@@ -78,7 +78,7 @@ def train(config: Config, run: Run) -> Policy:
     ranking = Ranking(learner, config.rank, config.top)
     step = LearningStep(config, [learner], listed=tasks.listed, joined=config.alpha)
 
-    for _ in run.steps(config.steps, [learner], [reflections, *step.parts], tasks.measures):
+    for _ in run.steps(config.steps, [learner], [reflections, ranking, *step.parts], tasks.measures):
         drawn = tasks.draw(config.tasks, run.rng)
         drawn += reflections.on(drawn)
         groups = tasks.judged(attempts(tasks.game, drawn, learner, config.attempts, run.rng))

@@ -11,6 +11,7 @@ import numpy as np
 from redqueen.credit.filters import own_score
 from redqueen.credit.outcomes import cut_off, verdicts, whole_reply
 from redqueen.credit.rewards import spoken_turns
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.objectives.batch import pack
 from redqueen.protocols import FINITE, Policy, State, shaped
 from redqueen.types import Episode, Group, Mean, Message, Metrics, RedQueenError, Seat, Task, Trajectory
@@ -19,6 +20,14 @@ REQUEST = "That is wrong. Find the mistake, then answer the question again."
 AGAIN = ", with a mistake"  # behind the id of a task that is shown with one
 LATEST = 8  # results of a task that count
 MOST = 4096  # tasks that are remembered
+CUT_OFF = Alarm(
+    "paid_for_being_cut_off",
+    "ranked",
+    "{value:.0%} of the attempts were cut off and are paid for that alone (--rank), {steps} steps in a row: replies "
+    "grow longer, not better; raise --max-completion-length, or --rank 0",
+    limit=0.5,
+    steps=5,
+)
 
 
 class Reflections:
@@ -102,7 +111,7 @@ class Brevity:
         return found
 
 
-class Ranking:
+class Ranking(Ringing):
     """Adds to the rewards of replies that were cut off, in groups of which nobody is right, up to `most` by the shape
     of their entropies (`standing`), as the part `ranking`. Raises RedQueenError for a `top` of no tokens."""
 
@@ -111,6 +120,7 @@ class Ranking:
             raise RedQueenError("--top 0 leaves no tokens to take a peak of: a share above 0, or --rank 0")
         self._policy, self._most, self._top = policy, most, top
         self._ranked = self._seen = 0
+        self._alarms = Alarms([CUT_OFF], quiet=True)
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         cut = self._cut_off(trajectories) if self._most else []
@@ -139,8 +149,9 @@ class Ranking:
         ]
 
     def metrics(self) -> Metrics:
-        """The share of the last attempts that were ranked."""
-        return {"ranked": Mean(self._ranked / max(self._seen, 1), self._seen)}
+        """The share of the last attempts that were ranked, and the alarm that most were."""
+        share: Metrics = {"ranked": Mean(self._ranked / max(self._seen, 1), self._seen)}
+        return share | self._alarms.observe(share)
 
 
 def _with(trajectory: Trajectory, more: float) -> Trajectory:

@@ -115,6 +115,21 @@ def test_only_cut_off_replies_of_unsolved_groups_are_paid_for_their_rank():
     assert row.tolist() == pytest.approx([0.3, 0.7])
 
 
+def test_an_alarm_rings_where_most_attempts_are_paid_for_being_cut_off():
+    both = group(attempt(False, 0, truncated=True), attempt(False, 1, truncated=True))
+    one = group(attempt(False, 0, truncated=True), attempt(True, 1))
+    ranking = Ranking(Entropies([0.1, 0.1], [0.0, 0.15]), 0.1, 0.5)
+    for _ in range(4):
+        ranking(trajectories(both))
+        assert "alarm/paid_for_being_cut_off" not in ranking.metrics()
+    ranking(trajectories(both))
+    assert ranking.metrics()["alarm/paid_for_being_cut_off"] == 1.0
+    (said,) = ranking.alarms()
+    assert "100% of the attempts were cut off" in said and "--rank 0" in said and "5 steps" in said
+    ranking(trajectories(one))
+    assert ranking.metrics()["alarm/paid_for_being_cut_off"] == 0.0 and ranking.alarms() == []
+
+
 def test_a_right_reply_is_paid_what_it_saves():
     paid = Brevity(1.0, 8)
     assert paid(attempt(True, tokens=2))[SOLVER].tolist() == [0.75]

@@ -43,7 +43,7 @@ SITES = Experiment(
     config=Config(Learner(max_completion_length=8, learning_rate=3e-4, lora_rank=0), game=GAME, seeds=SEEDS, steps=120),
     starts={"learner.model": IMITATES},
     variants={EVOLVED: {}, FIXED: {"growth": "fixed"}, DRAWN: {"growth": "drawn"}, FRESH: {"replayed": 0.0}},
-    figures=("first success", "success", "seeds_done", "tasks/known", "late reward/agent"),
+    figures=("first success", "success", "seeds_done", "late reward/agent"),
     compared=(*versus(EVOLVED, (FIXED, DRAWN, FRESH), ("success",)), *versus(EVOLVED, (FRESH,), ("seeds_done",))),
     controls=(FIXED,),
     seeds=5,

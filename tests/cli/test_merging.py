@@ -1,5 +1,6 @@
 """`redqueen merge`: plain transformers loads what it writes, and says the same."""
 
+import copy
 import json
 import re
 import shutil
@@ -65,6 +66,30 @@ def test_transformers_loads_what_was_merged_and_rates_alike(folder, tmp_path, ra
     )
     assert list(merged.glob("*.safetensors"))
     assert not list(merged.glob("adapter*"))
+
+
+def test_a_merge_in_bfloat16_is_measured_by_what_it_rounds(tmp_path):
+    """And not by what products in bfloat16 are apart, which is more where logits are large."""
+    policy = Learner(model="tiny", dtype="bfloat16", lora_rank=4, device="cpu").build(seed=5)
+    model, rows = policy._loaded.model, torch.arange(8, 40)[None]
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            if "lora_B" in name:
+                value += 0.01 * torch.randn(value.shape, generator=torch.Generator().manual_seed(1))
+            elif "norm" in name:
+                value *= 40.0
+        coarse = model(input_ids=rows).logits.float()
+        weights = copy.deepcopy(model).float()
+        fine = weights(input_ids=rows).logits
+        merged = weights.merge_and_unload().to(torch.bfloat16).state_dict()
+    gap = policy.save_merged(tmp_path / "merged")
+    written = AutoModelForCausalLM.from_pretrained(tmp_path / "merged")
+    assert written.dtype == torch.bfloat16
+    assert all(torch.equal(value, merged[name]) for name, value in written.state_dict().items())
+    with torch.no_grad():
+        rounded = written.float()(input_ids=rows).logits
+    assert 0.0 < gap < 0.5 * float((coarse - fine).abs().max())
+    assert float((rounded - fine).abs().max()) < 0.5 * float((coarse - fine).abs().max())
 
 
 def test_the_model_card_says_what_was_trained_how_and_what_came_of_it(folder, tmp_path):

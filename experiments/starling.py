@@ -1,4 +1,4 @@
-"""STARLING: whether practice on quests that an engine proved teaches a harder game that a model cannot learn alone."""
+"""STARLING: whether practice on quests that an engine proved teaches a harder game."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from redqueen.trials.experiment import Experiment, Training, versus
 
 PRACTICE = "practice on proved quests"
 UNPROVED, NONE = "practice on any quests", "no practice"
-TARGET = "quests:steps=2,fewest=4,spare=3"
+TARGET = "quests:steps=1,fewest=4,spare=3"
 QUESTS = Experiment(
-    title="Quests of two rules, a tiny transformer",
-    asked="Does practice on quests of one rule, each proved by search, teach quests of two rules, at equal turns?",
+    title="Longer quests, a tiny transformer",
+    asked=(
+        "Does practice on quests of two moves or more, each proved by search, teach those of four or more, at equal "
+        "turns?"
+    ),
     trial=Training(train),
     config=Config(
-        Learner(model="tiny:hidden=96,layers=3", learning_rate=1e-3), game=TARGET, steps=200, tasks=8, attempts=8
+        Learner(model="tiny:hidden=96,layers=3,initializer_range=0.1", learning_rate=1e-3),
+        game=TARGET,
+        steps=200,
+        tasks=8,
+        attempts=8,
     ),
     variants={PRACTICE: {}, UNPROVED: {"proof": False}, NONE: {"practice": 0}},
     figures=("first held_out_score", "held_out_score", "late practice_won", "late proved"),
     compared=versus(PRACTICE, (UNPROVED, NONE), ("held_out_score",)),
     controls=(NONE,),
+    seeds=5,
     notes=("The names of things and places are dealt anew in each quest: what carries over is how a quest is read.",),
 )

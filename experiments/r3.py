@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -20,9 +19,8 @@ from redqueen.types import Task
 FILE = Path(__file__).parents[1] / "examples" / "arithmetic.jsonl"
 RARE = f"{Path(__file__)}:Rare"
 TWO_DIGITS = re.compile(r"\b\d\d [+-] \d\d =")
-ALL = 1000  # problems at least, in a file of 550
 AGAIN = 32  # problems to train on, so that each is met some seven times
-REPLAY, NO_RANKING = "R3, alpha 1", "R3, no ranking"
+REPLAY, NO_RANKING, MORE = "R3, alpha 1", "R3, no ranking", "GRPO, as many attempts or more"
 MIXED = Experiment(
     title="Replay and its alpha on locks, tabular",
     asked="Where a group is right once in 1,296 attempts, does an earlier success in the group teach, at any alpha?",
@@ -50,30 +48,20 @@ MIXED = Experiment(
 
 
 @dataclass(frozen=True)
-class Rare:
+class Rare(Dataset):
     """Sums and differences of two digits in the file, of which SmolLM2 gets one reply in a hundred right: a few to
     train on, all that are held out to measure."""
 
-    own: Dataset = field(default_factory=lambda: Dataset(str(FILE), held_out=0.3))
-    name: str = field(default="rare", init=False)
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return self.own.levels
+    path: str = str(FILE)
+    held_out: float = 0.3
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        known = {task.id: task for task in self.own.problems(level, ALL, Random(0)) if TWO_DIGITS.search(task.prompt)}
-        kept = [known[name] for name in sorted(known)][: None if level == HELD_OUT else AGAIN]
+        rare = [one.task for one in self.gold(level) if TWO_DIGITS.search(one.task.prompt)]
+        kept = rare if level == HELD_OUT else rare[:AGAIN]
         return rng.sample(kept, min(count, len(kept)))
 
-    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
-        return self.own.right(tasks, answers)
 
-    def extracted(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
-        return self.own.extracted(tasks, replies)
-
-
-PLAIN = Update(even_groups="keep")
+PLAIN = {"update": Update(even_groups="keep"), "reflect_below": 0.0, "rank": 0.0, "brevity": 0.0}
 SCARCE = Experiment(
     title="Where one reply in a hundred is right, SmolLM2",
     asked="Where most groups are all wrong, does R3 teach what plain GRPO does not, in as many steps?",
@@ -88,15 +76,16 @@ SCARCE = Experiment(
     variants={
         NO_RANKING: {"rank": 0.0},
         "R3": {},
-        "GRPO": {"update": PLAIN, "reflect_below": 0.0, "rank": 0.0, "brevity": 0.0},
+        "GRPO": PLAIN,
+        MORE: {**PLAIN, "tasks": 8},
     },
     figures=("first accuracy", "accuracy", "pass@8", "late truncated", "late reflecting", "late ranked"),
-    compared=versus(NO_RANKING, ("R3", "GRPO"), ("accuracy", "pass@8")),
-    controls=("GRPO",),
+    compared=versus(NO_RANKING, ("R3", "GRPO", MORE), ("accuracy", "pass@8")),
+    controls=("GRPO", MORE),
     seeds=3,
     notes=(
         f"The sums and differences of two numbers of two digits in examples/arithmetic.jsonl: {AGAIN} to train on, and "
-        "those that are held out measure. A task that is shown with a mistake is one group more of the step, hence "
-        "more episodes: as many steps and updates.",
+        "those that are held out measure. A task that is shown with a mistake is one group more of the step: twice the "
+        "tasks are as many as that can come to.",
     ),
 )

@@ -28,5 +28,8 @@ QUESTS = Experiment(
     compared=versus(PRACTICE, (UNPROVED, NONE), ("held_out_score",)),
     controls=(NONE,),
     seeds=5,
-    notes=("The names of things and places are dealt anew in each quest: what carries over is how a quest is read.",),
+    notes=(
+        "The names of things and places are dealt anew in each quest: what carries over is how a quest is read.",
+        "The held-out quests are the same for all seeds, and for the pilots in which the target was chosen.",
+    ),
 )

@@ -177,7 +177,8 @@ def test_a_recipe_runs_two_steps_with_a_model_that_answers_in_free_text(name, tm
 def test_a_recipe_runs_two_steps_in_bfloat16_under_an_adapter(name, tmp_path):
     """With replies that last until the sampler packs the weights."""
     learner = Learner(model="tiny", dtype="bfloat16", lora_rank=4, max_completion_length=12)
-    trained(name, tmp_path, learner=learner, matches_per_step=2, games=("kuhn_poker",), largest_scores=(2.0,))
+    run = trained(name, tmp_path, learner=learner, matches_per_step=2, games=("kuhn_poker",), largest_scores=(2.0,))
+    assert [line["step"] for line in metrics(run)] == [0, 1]
 
 
 @every_recipe_is_run_again

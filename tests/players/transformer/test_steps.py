@@ -146,7 +146,7 @@ def after_one_step(forward):
 
 
 def as_near(ours, model, monkeypatch):
-    """Whether states are about as near to those of float32 as the ones by the model's modules."""
+    """Asserts that states are about as near to those of float32 as the ones by the model's modules."""
     theirs = by_modules(Forward(model), monkeypatch, after_one_step)
     truth = by_modules(Forward(model.float()), monkeypatch, after_one_step)
     assert float((ours - truth).norm()) <= 1.3 * float((theirs - truth).norm())

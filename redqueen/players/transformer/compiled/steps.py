@@ -222,7 +222,7 @@ class Steps:
                 if place:
                     self._worn.insert(0, self._worn.pop(place))
                 return kept
-        if not all(tensor.is_cpu and tensor.is_floating_point() for tensor in tensors):
+        if not all(tensor.is_cpu for tensor in tensors):
             return None
         dressed, pairs = self._wearing(numbers, tensors)
         self._worn = [(worn, dressed, pairs), *self._worn[: MOST_WORN - 1]]

@@ -41,7 +41,7 @@ def train(config: Stale, run: Run) -> Policy:
     opponents, curriculum = Snapshots(learner, capacity=25), Sampled(GAME.tasks())
     estimate = MovingBaseline(by_game_and_role, decay=0.95)
     flow = Flow([GAME], learner, MATCHES, config.staleness, lambda: opponents.players)
-    measures = usual_measures(GAME, learner)
+    measures = usual_measures(GAME, learner, run.tests)
     for step in run.steps(config.steps, [learner], [opponents, estimate, flow], measures):
         if step % 5 == 0:
             opponents.add(learner.freeze())

@@ -100,7 +100,7 @@ def train(config: Config, run: Run) -> Policy:
     game, rewards = KINDS[config.kind].corridor, config.rewards()
     learner = TabularPolicy(learning_rate=config.learning_rate)
     estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), Reinforce()
-    for _ in run.steps(config.steps, [learner], [], usual_measures(game, learner)):
+    for _ in run.steps(config.steps, [learner], [], usual_measures(game, learner, run.tests)):
         episodes = play(alone(game, game.tasks(), learner, ATTEMPTS), run.rng)
         trajectories = score(episodes, *rewards)
         advantages = estimate(trajectories)

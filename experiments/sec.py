@@ -180,7 +180,10 @@ STAIRCASE = Experiment(
 
 ABLE = Start(
     cold_start.Config(
-        Learner(model="tiny:hidden=96,layers=3"), questions="experiments.sec:carried", steps=2500, rest=800
+        Learner(model="tiny:hidden=96,layers=3,initializer_range=0.1"),
+        questions="experiments.sec:carried",
+        steps=2000,
+        rest=800,
     )
 )
 LADDER = "experiments.sec:ladder"
@@ -231,6 +234,7 @@ SUMS = Experiment(
         "Under RLOO: where one attempt in eight is right its advantages are .44 as great as where half are, those that "
         "are divided by a deviation .66.",
     ),
+    seeds=5,
 )
 UNDER_GRPO = replace(
     SUMS,

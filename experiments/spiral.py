@@ -126,7 +126,7 @@ def against(config: Meeting, run: Run) -> Policy:
     rae = MovingBaseline(by_game_and_role, decay=method.baseline_decay)
     step = LearningStep(method, [learner], key=by_game_and_role, estimate=rae, listed=lists_choices(game))
     curriculum = Sampled(game.tasks())
-    for number in run.steps(method.steps, [learner], [others, *step.parts], usual_measures(game, learner)):
+    for number in run.steps(method.steps, [learner], [others, *step.parts], usual_measures(game, learner, run.tests)):
         if config.met == "its past" and number % config.snapshot_every == 0 and number:
             others.add(learner.freeze())
         tasks = curriculum.draw(method.matches_per_step, run.rng)

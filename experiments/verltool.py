@@ -104,15 +104,15 @@ class SlowVisit:
 GAME = Working(Slow(Sql("filter", 400, 64)), Limits(2, 3))
 
 
-def slowly(config: recipe.Config, learner: Policy) -> Dealt:
+def slowly(config: recipe.Config, learner: Policy, seed: int) -> Dealt:
     """The tasks of the slow database."""
-    return Dealt(Threaded(GAME, config.at_once) if config.at_once else GAME, learner, config.problems)
+    return Dealt(Threaded(GAME, config.at_once) if config.at_once else GAME, learner, config.problems, seed)
 
 
 def imitates(config: cold_start.Config, run: Run, apart: Apart) -> Policy:
     """Cold start on what the slow world's expert does, which measures nothing."""
     quick = replace(GAME, world=Slow(Sql("filter", 400, 64), (0.0,)))
-    swaps = {"usual_measures": lambda game, learner: [], "lessons": lambda *given: Plays(quick, given[2])}
+    swaps = {"usual_measures": lambda *given: [], "lessons": lambda *given: Plays(quick, given[2])}
     with swapped(cold_start, swaps):
         return cold_start.train(config, run, apart)
 

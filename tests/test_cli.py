@@ -488,6 +488,10 @@ def test_replay_finds_the_game_of_a_recipe_without_that_setting(here, said):
     said("train", "first_steps", "--steps", "1", "--matches-per-step", "2", "--output", "first")
     assert "are the same" in said("replay", "first", "0.1")
     assert "tic_tac_toe" in said("evaluate", "first", "--matches", "2")
+    one, other = (said("evaluate", "first", "--matches", "64", "--seed", seed) for seed in "01")
+    assert [line for line in one.splitlines() if "payoff/uniform" in line] != [
+        line for line in other.splitlines() if "payoff/uniform" in line
+    ]  # the seed deals the matches that measure, too
 
 
 def test_replay_finds_each_game_of_a_recipe_with_several(here, said):

@@ -109,7 +109,7 @@ def _evaluate_game(game: Game, policy: Policy, players: Sequence[Player], option
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
-    for measure in usual_measures(game, policy, matches=options.matches):
+    for measure in usual_measures(game, policy, options.seed, options.matches):
         for key, value in measure().items():
             if not key.startswith(("average_", "late_average_")):  # of one iterate: the same again
                 table.add_row(escape(key), f"{value:.4f}")

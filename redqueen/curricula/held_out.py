@@ -43,6 +43,12 @@ def held_out(questions: Questions, count: int, besides: Sequence[Task] = (), see
     return found
 
 
+def dealt(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
+    """At most `count` of the tasks that a game holds out, in its order, the same for one `seed`."""
+    places = Random(derive(seed, "held out")).sample(range(len(tasks)), min(count, len(tasks)))
+    return [tasks[place] for place in sorted(places)]
+
+
 def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
     """The tasks that are not held out: without those of the same id or the same prompt as a held-out one, up to case
     and spacing (`as_compared`), whatever the answer. A prompt that all held-out tasks share, as in a game, is not

@@ -12,6 +12,7 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.credit.outcomes import unknown
 from redqueen.curricula.dealt import Enumerated
+from redqueen.curricula.held_out import dealt
 from redqueen.measures.accuracy import spread
 from redqueen.measures.exact.exploitability import AverageStrategy, Forgets, GameTree
 from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
@@ -203,13 +204,13 @@ class Payoff:
 class Success:
     """How often the learner does held-out tasks of a game for one: `success`, the share of attempts with a score of 1,
     and `held_out_score`, the mean, of those with a verdict; `success_unknown`, the share without one, where there are
-    any. One attempt at each of at most `most` tasks, with the same seeds at every measurement. Raises RedQueenError
-    where nothing is held out."""
+    any. One attempt at each of at most `most` tasks, which are dealt by `seed` and the same at every measurement, as
+    are the seeds of sampling. Raises RedQueenError where nothing is held out."""
 
     def __init__(self, game: HoldsOut, learner: Policy, most: int, seed: int) -> None:
         self._game = game
         self._learner = learner
-        self._tasks = list(game.held_out())[:most]
+        self._tasks = dealt(game.held_out(), most, seed)
         self._seed = seed
         if not self._tasks:
             raise RedQueenError(f"{game.name} holds out no tasks to measure on")
@@ -299,7 +300,7 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
     return [SampledExploitability(tree, learner, seed), against] if len(tree.states) <= FEW_STATES else [against]
 
 
-def measures_of_games(games: Sequence[Game], learner: Policy) -> list[Measure]:
+def measures_of_games(games: Sequence[Game], learner: Policy, seed: int = 0) -> list[Measure]:
     """The usual measures of each game, their figures under its name. Raises RedQueenError for two games of one name,
     by which figures and baselines are kept."""
     names = [game.name for game in games]
@@ -309,7 +310,7 @@ def measures_of_games(games: Sequence[Game], learner: Policy) -> list[Measure]:
             f"two of the games are called {twice}: figures and baselines are kept by the name of a game, so name it "
             "once, or give them names of their own"
         )
-    return [Named(game.name, measure) for game in games for measure in usual_measures(game, learner)]
+    return [Named(game.name, measure) for game in games for measure in usual_measures(game, learner, seed)]
 
 
 def lists_choices(game: Game) -> bool:

@@ -96,7 +96,7 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
     """The source that the settings name: `game`, or `questions` with their `answers` (known ones where the settings
     leave that open). Raises RedQueenError for known answers of a set that has none."""
     if config.game:
-        return Dealt(find_game(config.game), learner)
+        return Dealt(find_game(config.game), learner, seed=run.tests)
     questions, given = find_questions(config.questions), vars(config).get("answers", "known")
     writer = language_model(learner)
     judge = given.startswith("judge:")
@@ -124,14 +124,15 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
 
 
 class Dealt:
-    """The deals of a game, in which the learner plays all roles; `problems` held-out ones, or matches, measure it."""
+    """The deals of a game, in which the learner plays all roles; `problems` held-out ones, or matches, measure it,
+    dealt by `seed`, that of a run's tests."""
 
     reward = staticmethod(payoff)
     parts = ()
 
-    def __init__(self, game: Game, learner: Policy, problems: int = 128) -> None:
+    def __init__(self, game: Game, learner: Policy, problems: int = 128, seed: int = 0) -> None:
         self.game = game
-        self.measures = usual_measures(game, learner, matches=problems)
+        self.measures = usual_measures(game, learner, seed, problems)
         self.listed = lists_choices(game)
         self._deals = Sampled(game.tasks())
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from redqueen.games.catalogue import find_game
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.last_round import LastRound
 from redqueen.games.leduc_poker import LeducPoker
@@ -18,6 +19,7 @@ from redqueen.measures.of_games import (
     Named,
     Payoff,
     SampledExploitability,
+    Success,
     usual_measures,
 )
 from redqueen.players.language.answers import Boxed
@@ -27,7 +29,9 @@ from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
+from redqueen.trials.experiment import changed
 from redqueen.types import Basis, Outcome, Seat, Task
 
 KUHN = GameTree(KuhnPoker())
@@ -157,3 +161,50 @@ def test_seats_that_forget_are_measured_by_their_score():
     with pytest.warns(UserWarning, match="exact measures need perfect recall"):
         assert [type(each) for each in usual_measures(LastRound(rounds=3), TabularPolicy())] == [Payoff]
     assert [type(each) for each in usual_measures(LastRound(rounds=2), TabularPolicy())] == [Exploitability]
+
+
+def test_held_out_tasks_are_dealt_by_the_seed():
+    game = find_game("quests:count=4,held=24")
+    dealt = {seed: [task.id for task in Success(game, Uniform(), 8, seed)._tasks] for seed in (0, 1)}
+    assert dealt[0] != dealt[1]
+    assert [task.id for task in Success(game, Uniform(), 8, 1)._tasks] == dealt[1]
+    for ids in dealt.values():
+        assert len(set(ids)) == 8
+        assert set(ids) <= {task.id for task in game.held_out()}
+    assert [task.id for task in Success(game, Uniform(), 99, 1)._tasks] == [task.id for task in game.held_out()]
+
+
+class Found(Exception):
+    """Says what a recipe measures."""
+
+
+def found(measures):
+    raise Found(measures)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("grpo", {"game": "tic_tac_toe"}),
+        ("spiral", {"game": "tic_tac_toe"}),
+        ("spiral", {"game": "kuhn_poker", "also": ("tic_tac_toe",)}),
+        ("first_steps", {}),
+        ("mars", {}),
+        ("league", {"game": "tic_tac_toe"}),
+        ("magnetic", {"game": "tic_tac_toe"}),
+        ("mirror_descent", {"game": "tic_tac_toe"}),
+        ("fictitious_self_play", {"game": "tic_tac_toe"}),
+    ],
+)
+def test_the_matches_that_measure_a_run_are_dealt_by_its_tests(name, changes, tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "steps", lambda self, steps, policies, parts=(), measures=(): found(measures))
+    recipe, run = find_recipe(name), Run(tmp_path / "run", 0, Schedule(), tests=7)
+    config = recipe.Config() if name == "first_steps" else changed(recipe.Config(), {"learner.model": "tabular"})
+    with pytest.raises(Found) as raised:
+        recipe.train(changed(config, changes), run)
+    sampled = [each for each in map(unnamed, raised.value.args[0]) if isinstance(each, Payoff)]
+    assert {each._seed for each in sampled} == {7}
+
+
+def unnamed(measure):
+    return measure._inner if isinstance(measure, Named) else measure

@@ -59,7 +59,7 @@ def train(config: Config, run: Run) -> Policy:
     objective = Cispo(above_one=1.0) if config.staleness else Reinforce()
     flow = Flow([game], learner, config.matches_per_step, config.staleness, lambda: opponents.players)
     weigh = ConstantMean(config.learner.longest_reply(lists_choices(game)))
-    measures = usual_measures(game, learner)
+    measures = usual_measures(game, learner, run.tests)
 
     for step in run.steps(config.steps, [learner], [opponents, estimate, flow], measures):
         if step % config.snapshot_every == 0 and step:

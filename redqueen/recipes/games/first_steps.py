@@ -43,7 +43,7 @@ def train(config: Config, run: Run) -> Policy:
     estimate = MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True)
     objective = Reinforce()
 
-    for _ in run.steps(config.steps, [learner], [estimate], usual_measures(game, learner)):
+    for _ in run.steps(config.steps, [learner], [estimate], usual_measures(game, learner, run.tests)):
         tasks = curriculum.draw(config.matches_per_step, run.rng)
         episodes = play(mirror(game, tasks, learner), run.rng)  # play
         trajectories = spoken_by(learner, score(episodes, payoff))  # score

@@ -91,7 +91,7 @@ def train(config: Config, run: Run) -> Policy:
         for policy, baseline in zip(policies, baselines, strict=True)
     ]
     kept = [part for step in updates for part in step.parts]
-    measures = usual_measures(game, learner)
+    measures = usual_measures(game, learner, run.tests)
 
     for number in run.steps(config.steps, policies, [league, *kept], measures):
         if number % config.snapshot_every == 0 and number:

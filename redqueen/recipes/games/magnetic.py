@@ -66,7 +66,7 @@ def train(config: Config, run: Run) -> Policy:
     first_learning_rate = learner.learning_rate
     magnet = Reference(learner)
     estimate = MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True)
-    measures = usual_measures(game, learner)
+    measures = usual_measures(game, learner, run.tests)
 
     for step in run.steps(config.steps, [learner], [magnet, estimate], measures):
         done = step / config.steps

@@ -72,7 +72,7 @@ def train(config: Config, run: Run, estimate: AdvantageEstimator = centred_turns
     learner = config.learner.build(run.derived("learner"))
     step = LearningStep(config, [learner], key=by_game_and_role, estimate=estimate)
     rewards = per_largest_score(games, config.largest_scores), LengthPenalty(longest=config.longest_reply)
-    measures = measures_of_games(games, learner)
+    measures = measures_of_games(games, learner, run.tests)
 
     for _ in run.steps(config.steps, [learner], step.parts, measures):
         matches = [

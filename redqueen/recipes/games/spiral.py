@@ -67,7 +67,9 @@ def train(config: Config, run: Run) -> Policy:
     rae = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
     listed = all(map(lists_choices, games))
     step = LearningStep(config, [learner], key=by_game_and_role, estimate=rae, listed=listed)
-    measures = measures_of_games(games, learner) if config.also else usual_measures(games[0], learner)
+    measures = (
+        measures_of_games(games, learner, run.tests) if config.also else usual_measures(games[0], learner, run.tests)
+    )
     ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner), config.ahead.actors)
 
     def dealt() -> list[Match]:

@@ -61,7 +61,7 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     least = config.last_learning_rate
     taught, fitting = lessons(config.questions, config.game, learner, apart), Fitting(learner)
     if isinstance(taught, Plays):
-        measures = usual_measures(taught.game, learner)
+        measures = usual_measures(taught.game, learner, run.tests)
     else:
         solver = equipped(config, learner)
         measures = [

@@ -70,7 +70,7 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     cast = Cast(config, run)
     learner, judged = cast.learner, Judged(config, cast)
-    tasks = of_queries(config, learner)
+    tasks = of_queries(config, learner, run.tests)
     reward = Composite(config)
     step = LearningStep(config, [learner])
 

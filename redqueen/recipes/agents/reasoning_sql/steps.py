@@ -26,9 +26,9 @@ PARTIAL = ("syntax", "schema", "ngram", "judged", "form")  # what a wrong query 
 LOWEST, HIGHEST = 0, 10  # of a judge's score
 
 
-def of_queries(config: Any, learner: Policy) -> Dealt:
-    """The tasks of the game that the settings name. Raises RedQueenError for one whose tasks are not answered by
-    queries."""
+def of_queries(config: Any, learner: Policy, seed: int = 0) -> Dealt:
+    """The tasks of the game that the settings name, those that measure dealt by `seed`. Raises RedQueenError for one
+    whose tasks are not answered by queries."""
     game = find_game(config.game)
     missing = [name for name in ("tables", "query") if any(name not in task.facts for task in game.tasks())]
     if missing:
@@ -36,7 +36,7 @@ def of_queries(config: Any, learner: Policy) -> Dealt:
             f"the tasks of {game.name} have no facts {' and '.join(missing)}: queries are compared in a game such as "
             "working:sql or working:sql(file=train.jsonl)"
         )
-    return Dealt(game, learner, config.problems)
+    return Dealt(game, learner, config.problems, seed)
 
 
 def parts_of(episode: Episode) -> dict[str, float]:

@@ -69,7 +69,7 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build_model(run.derived("learner"))
-    tasks = with_tools(config, learner)
+    tasks = with_tools(config, learner, run.tests)
     flow = Flow([tasks.game], learner, config.tasks * config.attempts, config.staleness)
     step = LearningStep(config, [learner])
 

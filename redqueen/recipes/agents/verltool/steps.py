@@ -16,16 +16,16 @@ from redqueen.runs.sources import Dealt
 from redqueen.types import RedQueenError, Trajectory
 
 
-def with_tools(config: Any, learner: Policy) -> Dealt:
-    """The tasks of the game that the settings name, whose tools run in threads where `at_once` says so. Raises
-    RedQueenError for a game without tools."""
+def with_tools(config: Any, learner: Policy, seed: int = 0) -> Dealt:
+    """The tasks of the game that the settings name, whose tools run in threads where `at_once` says so; those that
+    measure are dealt by `seed`. Raises RedQueenError for a game without tools."""
     game = find_game(config.game)
     if not isinstance(game, Working):
         raise RedQueenError(
             f"in {game.name} no tools are called: take a world with tools as working:WORLD, such as working:sql, "
             "working:mcp(python server.py,tasks=FILE.jsonl), working:trl(FILE.py:Class,tasks=FILE.jsonl)"
         )
-    return Dealt(Threaded(game, config.at_once) if config.at_once else game, learner, config.problems)
+    return Dealt(Threaded(game, config.at_once) if config.at_once else game, learner, config.problems, seed)
 
 
 def kept(

@@ -69,7 +69,7 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"))
     check_listed(game, learner)
     magnet = Reference(learner)
-    measures = usual_measures(game, learner)
+    measures = usual_measures(game, learner, run.tests)
 
     for step in run.steps(config.steps, [learner], [magnet], measures):
         done = step / config.steps

@@ -7,6 +7,7 @@ from contextlib import closing
 from random import Random
 
 from redqueen.chance import derive
+from redqueen.curricula.held_out import dealt
 from redqueen.games.acting import Acting
 from redqueen.play.lockstep import play
 from redqueen.protocols import Policy, State
@@ -66,7 +67,7 @@ class Recovery:
 
     def __init__(self, game: Acting, learner: Policy, problems: int, seed: int) -> None:
         self._game, self._learner, self._seed = game, learner, seed
-        self._tasks = list(game.held_out())[:problems]
+        self._tasks = dealt(game.held_out(), problems, seed)
         if not self._tasks:
             raise RedQueenError(f"{game.name} holds out no tasks to measure on")
 

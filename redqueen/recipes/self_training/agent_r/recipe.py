@@ -69,7 +69,7 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"), config.table_learning_rate)
     game = revising(find_game(config.game))
-    tasks = Dealt(game, learner, config.problems)
+    tasks = Dealt(game, learner, config.problems, run.tests)
     splices = Splices(config, game)
     recovery = Recovery(game, learner, config.problems, run.tests)
 

@@ -28,12 +28,12 @@ class Court:
     rallies: int = 400
 
 
-def kept_in(found: list[Stages], rallies: int) -> Callable[[Stages], Measure]:
+def kept_in(found: list[Stages], rallies: int) -> Callable[[Stages, int], Measure]:
     """A maker of the measure that keeps the stages it is made for."""
 
-    def measure(stages: Stages) -> Measure:
+    def measure(stages: Stages, seed: int) -> Measure:
         found[:] = [stages]
-        return Rivals(stages, NOBODY, rallies)
+        return Rivals(stages, seed, NOBODY, rallies)
 
     return measure
 
@@ -57,7 +57,7 @@ def against_flat(config: Court, seed: int, folder: Path) -> Trial:
     trial = training(config.method, seed, folder)
     (stages,) = found
     other = flat(config, stages.ticks, seed, folder / "flat")
-    measured = Rivals(stages, {"flat": other.team}, config.rallies)()
+    measured = Rivals(stages, seed, {"flat": other.team}, config.rallies)()
     return replace(trial, final={**trial.final, **measured, "ticks": stages.ticks, "flat ticks": other.ticks})
 
 

@@ -127,6 +127,20 @@ def test_the_loop_of_a_recipe_is_visible(name):
 
 
 @every_recipe
+def test_what_measures_is_dealt_by_the_seed_of_the_tests(name):
+    """Each measure that takes a seed is given one: else the same problems would measure runs of every seed."""
+    recipe = find_recipe(name)
+    for node in ast.walk(ast.parse(inspect.getsource(recipe))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            made = getattr(recipe, node.func.id, None)
+            if "measures" not in getattr(made, "__module__", "") or "seed" not in inspect.signature(made).parameters:
+                continue
+            named = [word.arg for word in node.keywords]
+            given = inspect.signature(made).bind_partial(*node.args, **dict.fromkeys(named)).arguments
+            assert "seed" in given, f"{name}: {ast.unparse(node)} takes the seed 0 in every run"
+
+
+@every_recipe
 def test_a_config_is_settings_with_defaults(name):
     contract.check_config(find_recipe(name))
 

@@ -71,7 +71,7 @@ def train(config: Config, run: Run) -> Policy:
     estimate = aligned(config.beta, config.discount)
     initial = learner.freeze()
     objective = with_k3(with_entropy(Reinforce(), config.entropy), config.kl)
-    measures = [SelfPlay(game, learner)]
+    measures = [SelfPlay(game, learner, seed=run.tests)]
 
     for step in run.steps(config.steps, [learner], [opponents], measures):
         deals = curriculum.draw(-(-config.matches_per_step // config.attempts), run.rng)

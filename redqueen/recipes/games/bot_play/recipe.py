@@ -62,7 +62,7 @@ def train(config: Config, run: Run) -> Policy:
     game, learner = game_of(config.game), Cast(config, run, config.table_learning_rate).policy
     bots = Bots(game, learner, config.discount, config.aspects, config.seeker == "random")
     curriculum, data = Enumerated(game.tasks()), Round(config.passes)
-    measures = [Found(bots, config.measured)]
+    measures = [Found(bots, config.measured, run.tests)]
 
     for step in run.steps(config.steps, [learner], [data], measures):
         number, place = divmod(step, config.updates)

@@ -73,7 +73,7 @@ def train(config: Config, run: Run, named: Named = critical) -> Policy:
     others = Snapshots(learner, capacity=1)
     estimate = estimator(config.baseline, config.discount)
     step = LearningStep(config, [learner], key=by_game_role_and_turn, estimate=estimate, listed=True)
-    measures = [Payoffs(talks, others, config.measured)]
+    measures = [Payoffs(talks, others, config.measured, run.tests)]
 
     for number in run.steps(config.steps, [learner], [others, *step.parts], measures):
         if number % config.updates == 0 and number:

@@ -29,7 +29,7 @@ class Rivals:
     0. The teams: players at `random`, that with which the drills ended under calls at random (`skills`), that with
     which the second stage did (`strategy`), and further `rivals`."""
 
-    def __init__(self, stages: Stages, rivals: Mapping[str, Team] = NOBODY, matches: int = 64, seed: int = 0) -> None:
+    def __init__(self, stages: Stages, seed: int = 0, rivals: Mapping[str, Team] = NOBODY, matches: int = 64) -> None:
         self._stages, self._rivals, self._matches, self._seed = stages, rivals, matches, seed
 
     def __call__(self) -> Metrics:

@@ -74,7 +74,7 @@ class Config:
     table_learning_rate = 120.0  # of a table, unless --learning-rate sets it
 
 
-def train(config: Config, run: Run, measure: Callable[[Stages], Measure] = Rivals) -> Policy:
+def train(config: Config, run: Run, measure: Callable[[Stages, int], Measure] = Rivals) -> Policy:
     captain = config.learner.build(run.derived("learner"), config.table_learning_rate)
     skills = config.learner.build_beside(captain, run.derived("skills"), "skills")
     stages, levels = Stages(config, captain, skills), (captain, skills)
@@ -90,7 +90,7 @@ def train(config: Config, run: Run, measure: Callable[[Stages], Measure] = Rival
         for level, leash in zip(levels, stages.leashes, strict=True)
     ]
     kept = [part for step in updates for part in step.parts]
-    measures = [measure(stages)]
+    measures = [measure(stages, run.tests)]
 
     for number in run.steps(config.steps, levels, [stages, *kept], measures):
         stages.begin(number)

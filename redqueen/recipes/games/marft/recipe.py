@@ -70,7 +70,7 @@ def train(config: Config, run: Run, together: bool = True, reward: Reward = at_t
     critic = critic_of(learner)
     estimate = AcrossSeats(critic, config.discount, config.decay, config.credit == "token", together)
     objective = objective_of(config.credit, config.clip, config.entropy)
-    measures = [Together(game, agents.cast)]
+    measures = [Together(game, agents.cast, seed=run.tests)]
 
     for step in run.steps(config.steps, agents.policies, [estimate], measures):
         tasks = curriculum.draw(config.matches_per_step, run.rng)

@@ -63,7 +63,7 @@ def train(config: Config, run: Run) -> Policy:
     learner = Cast(config, run, config.table_learning_rate).policy
     talks, curriculum = Talks(game, learner, by_rule, config.keep), Enumerated(game.tasks())
     lessons = Round(config.passes)
-    measures = [Diagnoses(talks, config.measured)]
+    measures = [Diagnoses(talks, config.measured, run.tests)]
 
     for step in run.steps(config.steps, [learner], [lessons], measures):
         number, place = divmod(step, config.updates)

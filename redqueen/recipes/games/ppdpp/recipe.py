@@ -73,7 +73,7 @@ def train(config: Config, run: Run) -> Policy:
     learner, curriculum = cast.policy, Enumerated(talks.game.tasks())
     estimate = estimator(config.normalise, config.discount)
     step = LearningStep(config, [learner], key=by_game_role_and_turn, estimate=estimate, listed=True)
-    measures = [Deals(talks)]
+    measures = [Deals(talks, seed=run.tests)]
 
     for _ in run.steps(config.steps, [learner], step.parts, measures):
         played = play(talks.matches(curriculum.draw(config.matches_per_step, run.rng)), run.rng)

@@ -65,7 +65,7 @@ def train(config: Config, run: Run, choose: Choose = rational) -> Policy:
     listener, speaker, literal = cast.policy, cast["speaker"], Uniform()
     curriculum = Enumerated(game.tasks())
     examples, students = Examples(game, choose), Students(cast, config.passes, config.restart)
-    measures = [Understood(game, speaker, listener)]
+    measures = [Understood(game, speaker, listener, seed=run.tests)]
 
     for step in run.steps(config.steps, students.policies, students.parts, measures):
         number, place = divmod(step, config.updates)

@@ -77,7 +77,7 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"), config.table_learning_rate)
     stages = Alternation(config)
     step = LearningStep(config, [learner], key=by_group_or_role, estimate=OfStage(config.baseline_decay), listed=True)
-    measures = [SpyFound(game, learner)]
+    measures = [SpyFound(game, learner, seed=run.tests)]
 
     for _ in run.steps(config.steps, [learner], [*step.parts, stages], measures):
         matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)

@@ -75,7 +75,8 @@ def train(config: Config, run: Run) -> Policy:
     rewards = Rewards(config.paid)
     health, step = Proposals(questions, questions.true_answer), cast.learning_step(by_group)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
-    entropy = AnswerEntropy("solver", SOLVE, solver, [task for level in measure.tests.values() for task in level])
+    tests = [task for level in measure.tests.values() for task in level]
+    entropy = AnswerEntropy("solver", SOLVE, solver, tests, seed=run.tests)
     problems = measure.training(config.labelled, run.derived("labelled"), config.levels)
     variation = Variation(questions, measure, config.middling, config.responses, config.refuse_leaks)
 

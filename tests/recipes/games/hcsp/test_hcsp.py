@@ -168,7 +168,7 @@ def test_a_leash_pulls_to_the_self_it_was_tied_to():
 def test_skills_stay_as_they_are_while_strategy_is_learned(tmp_path):
     found = {}
 
-    def watched(stages):
+    def watched(stages, seed):
         found["stages"] = stages
         return Rivals(stages, matches=4)
 

@@ -16,7 +16,9 @@ A right reply also earns 1 - l / L, l its tokens and L the longest reply. Replay
 questions, the deals of a game. A replayed token's ratio begins at 1 in this update: a clip against its writer would
 silence what has already grown.
 
-Ranking pays a reply for being cut off, though never as much as an answer: an alarm rings where most are. Controls:
+Ranking pays a reply for being cut off, though never as much as an answer: an alarm rings where most are. With few
+tokens that is easier than an answer: of SmolLM2's replies of 32 tokens all ended so and none was right, with `--rank 0`
+.17 were (three seeds, experiments/results/r3.md). Controls:
 `--even-groups keep`, `--reflect-below 0`, `--rank 0` turn the three off; all of them and `--brevity 0` is GRPO.
 
 Differences: alpha, tau, p, R_max, the size of the groups and the rates are not published: those here are ours. One

@@ -26,7 +26,7 @@ PARTIAL = ("syntax", "schema", "ngram", "judged", "form")  # what a wrong query 
 LOWEST, HIGHEST = 0, 10  # of a judge's score
 
 
-def of_queries(config: Any, learner: Policy, seed: int = 0) -> Dealt:
+def of_queries(config: Any, learner: Policy, seed: int) -> Dealt:
     """The tasks of the game that the settings name, those that measure dealt by `seed`. Raises RedQueenError for one
     whose tasks are not answered by queries."""
     game = find_game(config.game)

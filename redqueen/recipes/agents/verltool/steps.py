@@ -16,7 +16,7 @@ from redqueen.runs.sources import Dealt
 from redqueen.types import RedQueenError, Trajectory
 
 
-def with_tools(config: Any, learner: Policy, seed: int = 0) -> Dealt:
+def with_tools(config: Any, learner: Policy, seed: int) -> Dealt:
     """The tasks of the game that the settings name, whose tools run in threads where `at_once` says so; those that
     measure are dealt by `seed`. Raises RedQueenError for a game without tools."""
     game = find_game(config.game)

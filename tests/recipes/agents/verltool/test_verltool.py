@@ -93,7 +93,7 @@ def test_a_run_has_attempts_in_flight_over_an_update(changes, tmp_path):
 
 def test_a_game_without_tools_is_refused():
     with pytest.raises(RedQueenError, match="in acting:site no tools are called: take a world with tools"):
-        with_tools(Config(game="acting:site"), TINY.build_model(0))
+        with_tools(Config(game="acting:site"), TINY.build_model(0), 0)
 
 
 def test_the_world_of_the_example_has_a_tool_with_a_state(tmp_path):

@@ -72,8 +72,15 @@ class Forward:
     def dtype(self) -> torch.dtype:
         return self._model.dtype  # type: ignore[no-any-return]
 
-    def hidden(self, tokens: Sequence[int] | Tensor, depths: Sequence[int] | Tensor, attend: Attend) -> Tensor:
-        """[n, H] the hidden states after the last layer."""
+    def hidden(
+        self,
+        tokens: Sequence[int] | Tensor,
+        depths: Sequence[int] | Tensor,
+        attend: Attend,
+        products: Products | None = None,
+    ) -> Tensor:
+        """[n, H] the hidden states after the last layer, by `products` of its linear modules where its layers are
+        known."""
         device = self.device
         tokens, depths = torch.as_tensor(tokens, device=device), torch.as_tensor(depths, device=device)
         with with_rows(len(tokens)):
@@ -82,7 +89,8 @@ class Forward:
                 if states is not None:
                     return states
             if self._short:
-                return layers.hidden(self._decoder, tokens, depths, attend, self._products, self._left_out)
+                by = products or self._products
+                return layers.hidden(self._decoder, tokens, depths, attend, by, self._left_out)
             output = self._decoder(
                 input_ids=tokens[None],
                 position_ids=depths[None],
@@ -92,6 +100,10 @@ class Forward:
                 attend=attend,
             )
         return output.last_hidden_state[0]  # type: ignore[no-any-return]
+
+    def linears(self) -> Iterator[tuple[Any, ...]]:
+        """The linear modules of its layers, those with the same input together; none where its layers are not known."""
+        return layers.linears(self._decoder) if self._short else iter(())
 
     @property
     def known_layers(self) -> int | None:

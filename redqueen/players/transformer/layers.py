@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import silu
+from torch.nn.functional import rms_norm, silu
 
 from redqueen.players.transformer.attention import Attend
 from redqueen.players.transformer.compiled import between
+from redqueen.players.transformer.compiled.library import in_step
 from redqueen.players.transformer.products import Products
 
 SubLayer = tuple[int, str]  # the number of a layer, and which part of it
@@ -129,6 +130,8 @@ def _normed(states: Tensor, norm: Any) -> Tensor:
     found = between.normed(states, norm.weight, norm.variance_epsilon)
     if found is not None:
         return found
+    if states.is_cuda and in_step():
+        return rms_norm(states, norm.weight.shape, norm.weight, norm.variance_epsilon)
     wide = states.float()
     shrink = torch.rsqrt(torch.linalg.vecdot(wide, wide) / states.shape[-1] + norm.variance_epsilon)
     normed: Tensor = (wide * shrink[..., None]).to(states.dtype) * norm.weight

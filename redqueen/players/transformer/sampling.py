@@ -31,11 +31,13 @@ from redqueen.players.transformer.compiled.steps import Places
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.products import without_onednn
+from redqueen.players.transformer.recorded import Recorded
 from redqueen.progress import stage
 
 ROOM = 32  # places by which a growing row's keys and values grow
 PATIENCE = 8  # steps after which weights are packed: a reply that is still growing is likely to go on
 SHORT = 256  # places of a shared path that each of its rows reads by itself; all rows together read a longer one faster
+RECORDED = ("cuda",)  # devices whose steps are recorded
 BIN = 256  # tokens of the vocabulary whose probabilities are summed before the draw selects among them
 
 
@@ -163,7 +165,10 @@ class Choir:
         if self._steps % PATIENCE == 0:
             self._forward.pack(len(tokens))
         with stepping():
-            hidden = self._forward.hidden(tokens, depths, self._looking)
+            if self._recorded is None:
+                hidden = self._forward.hidden(tokens, depths, self._looking)
+            else:
+                hidden = self._recorded.hidden(tokens, depths)
         return self._draw(self._forward.logits(hidden))
 
     def _gather(self, sayings: list[Saying]) -> None:
@@ -174,7 +179,10 @@ class Choir:
         numbers = {row: number for number, row in enumerate(rows)}
         groups = [numbers[saying.row] for saying in sayings]
         self.sayings = sayings
-        self._looking = Looking(self._store, [self._store.path(row) for row in rows], groups)
+        paths = [self._store.path(row) for row in rows]
+        left = max(saying.manner.limit - len(saying.tokens) for saying in sayings)
+        self._looking = Looking(self._store, paths, groups, left)
+        self._recorded = Recorded(self._forward, self._looking) if self._looking.stays else None
         logits = self._forward.logits(states.hidden)
         self._draw(logits[[states.numbers[group] for group in groups]])
 
@@ -211,11 +219,19 @@ class Choir:
 
 class Looking:
     """Attention of r rows that grow by one node each pass. A row attends to a path in the store and to its own
-    nodes since then; a path that several rows share is held once for all of them."""
+    nodes since then; a path that several rows share is held once for all of them.
 
-    def __init__(self, store: KeyValueStore, paths: Sequence[np.ndarray], groups: Sequence[int]) -> None:
+    On CUDA a step is recorded (recorded.py): rows that are not kept stay until half of all do, and room doubles, up to
+    `most` places."""
+
+    def __init__(
+        self, store: KeyValueStore, paths: Sequence[np.ndarray], groups: Sequence[int], most: int = 1 << 30
+    ) -> None:
         device = store.keys[0].device
+        self.stays = device.type in RECORDED  # whether rows that are not kept stay for a while
         size = max(len(path) for path in paths)
+        if self.stays:
+            size = _rounded(size)
         nodes = np.zeros((len(paths), size), dtype=np.int64)
         for number, path in enumerate(paths):
             nodes[number, : len(path)] = path
@@ -225,6 +241,11 @@ class Looking:
         self._size = size if self._shared else 0  # P, places of a shared path
         self._start = 0 if self._shared else size  # own places that were taken from the store
         self._length = self._start  # own places in use
+        self._newest = torch.tensor([self._start - 1], device=device)  # the last of them
+        self._most = self._start + most
+        self._begun = False  # whether there is room for the nodes of the next pass
+        self.changes = 0  # how often what a pass reads was put elsewhere
+        self.living = list(range(len(groups)))  # the rows that are kept
         self._keys: list[Tensor] = []  # [layers] of [G, Hkv, P, d], if shared
         self._values: list[Tensor] = []
         self._own_keys: list[Tensor] = []  # [layers] of [r, Hkv, room, d]; products over slices would be copied first
@@ -236,9 +257,9 @@ class Looking:
     def __call__(
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
     ) -> Tensor:
-        if layer == 0:
-            self._begin()
-        self._grow(layer)
+        if layer == 0 and not self._begun:
+            self.begin()
+        self._begun = False
         kept = self._own_keys[layer], self._own_values[layer]  # [r, Hkv, room, d]
         rows, heads, width = query.shape
         key_heads = key.shape[1]
@@ -249,7 +270,7 @@ class Looking:
         of_own = between.attended(query, (key, value), kept, None if apart else paths, *places, window, scale)
         if of_own is None:
             for all_places, new in zip(kept, (key, value), strict=True):
-                all_places[:, :, self._length - 1] = new
+                all_places.index_copy_(2, self._newest, new[:, :, None])
         if of_own is not None and not apart:
             answer = of_own[0]
         else:
@@ -262,9 +283,9 @@ class Looking:
         shared paths."""
         if self._read_together:
             return None
-        self._begin()
-        for layer in range(len(self._own_keys)):
-            self._grow(layer)
+        if not self._begun:
+            self.begin()
+        self._begun = False
         paths = (self._keys, self._values) if self._shared else None
         own = self._own_keys, self._own_values
         return Places(own, paths, self._groups, self._row_lengths, self._start, self._length)
@@ -274,9 +295,28 @@ class Looking:
         """Whether the shared paths are read for all their rows at once."""
         return self._shared and self._size > SHORT
 
-    def _begin(self) -> None:
-        """A node more for every row."""
+    @property
+    def rows(self) -> int:
+        """r, with those that stay."""
+        return len(self._groups)
+
+    def begin(self) -> None:
+        """Makes room for a node more of every row."""
         self._length += 1
+        self._newest.fill_(self._length - 1)
+        self.begin_again()
+        room = self._own_keys[0].shape[2]
+        if room < self._length:
+            wider = self._length + ROOM
+            if self.stays:
+                wider = _rounded(min(max(2 * room, wider), max(self._most, self._length)))
+            self._own_keys = [_roomier(layer, wider) for layer in self._own_keys]
+            self._own_values = [_roomier(layer, wider) for layer in self._own_values]
+            self.changes += 1
+
+    def begin_again(self) -> None:
+        """Goes back to where the pass began, if it has."""
+        self._begun = True
         self._of_pass.clear()
 
     def _answer(
@@ -299,13 +339,19 @@ class Looking:
 
     def own(self, rows: Sequence[int]) -> tuple[list[Tensor], list[Tensor]]:
         """Keys and values, [layers] of [rows, t, Hkv, d], of the nodes that `rows` have added."""
-        wanted, added = torch.tensor(list(rows), device=self._groups.device), slice(self._start, self._length)
+        wanted = torch.tensor([self.living[row] for row in rows], device=self._groups.device)
+        added = slice(self._start, self._length)
         keys = [layer[wanted, :, added].transpose(1, 2) for layer in self._own_keys]
         return keys, [layer[wanted, :, added].transpose(1, 2) for layer in self._own_values]
 
     def keep(self, rows: Sequence[int]) -> None:
         """Removes all rows but `rows`."""
-        kept = torch.tensor(rows, device=self._groups.device)
+        self.living = [self.living[row] for row in rows]
+        if self.stays and 2 * len(self.living) > self.rows:
+            return
+        kept = torch.tensor(self.living, device=self._groups.device)
+        self.living = list(range(len(rows)))
+        self.changes += 1
         self._own_keys = [layer[kept] for layer in self._own_keys]
         self._own_values = [layer[kept] for layer in self._own_values]
         groups = self._groups[kept]
@@ -323,8 +369,9 @@ class Looking:
             if self._shared:
                 self._keys.append(store.keys[layer][self._taken].transpose(1, 2).contiguous())
                 self._values.append(store.values[layer][self._taken].transpose(1, 2).contiguous())
-            self._own_keys.append(_roomier(store.keys[layer][each].transpose(1, 2), self._start + ROOM))
-            self._own_values.append(_roomier(store.values[layer][each].transpose(1, 2), self._start + ROOM))
+            room = _rounded(self._start + ROOM) if self.stays else self._start + ROOM
+            self._own_keys.append(_roomier(store.keys[layer][each].transpose(1, 2), room))
+            self._own_values.append(_roomier(store.values[layer][each].transpose(1, 2), room))
 
     def _sit(self, groups: Tensor) -> None:
         """Gives each row, [r] int, an index among those that attend to the same path."""
@@ -355,22 +402,16 @@ class Looking:
         rows = of_groups.view(count, heads, each, -1, width).transpose(1, 2).reshape(count * each, heads, -1, width)
         return rows if self._in_order else rows[self._seats]
 
-    def _grow(self, layer: int) -> None:
-        """Makes room for the keys and values of the newest nodes."""
-        for kept in (self._own_keys, self._own_values):
-            if kept[layer].shape[2] < self._length:
-                kept[layer] = _roomier(kept[layer], self._length + ROOM)
-
     def _masks(self, window: int | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """0 where a row attends and the lowest number elsewhere: for the places of the shared paths, [G, 1, 1, P], and
         for the rows' own, [r, 1, 1, room]."""
         if window not in self._of_pass:
             device, room = self._lengths.device, self._own_keys[0].shape[2]
             lengths = self._lengths[:, None]  # [G, 1] of the path before the nodes that were added
-            newest = lengths + self._length - self._start - 1  # and how deep the newest of these is
+            newest = lengths + self._newest - self._start  # and how deep the newest of these is
             path, own = torch.arange(self._size, device=device), torch.arange(room, device=device)
             depths = torch.where(own < self._start, own, lengths + own - self._start)  # [G, room]
-            sees = torch.where(own < self._start, own < lengths, own < self._length)
+            sees = torch.where(own < self._start, own < lengths, own <= self._newest)
             of_path = path < lengths
             if window is not None:
                 of_path, sees = of_path & (newest - path < window), sees & (newest - depths < window)
@@ -388,7 +429,7 @@ def attended(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: f
     """The attention of `query` [n, H, q, d] to `keys` and `values` [n, H, k, d] under a mask [n, 1, 1, k]: the answers,
     [n, H, q, d], and the logarithms of what the shares were divided by, [n, H, q, 1] float32."""
     if query.device.type != "cpu":
-        return attended_step_by_step(query, keys, values, mask, scale)
+        return _attended_on_cuda(query, keys, values, mask, scale)
     mask = mask.expand(-1, -1, query.shape[2], -1)
     answer, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         query, keys, values, attn_mask=mask, scale=scale
@@ -396,19 +437,35 @@ def attended(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: f
     return answer, sums[..., None]
 
 
+def _attended_on_cuda(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    if query.shape[3] % 8 or keys.shape[2] % 8:
+        return attended_step_by_step(query, keys, values, mask, scale)
+    asked = query.shape[2]
+    bias = mask.expand(-1, query.shape[1], asked, -1)
+    answer, sums, _, _ = torch.ops.aten._scaled_dot_product_efficient_attention(
+        query, keys, values, bias, True, 0.0, False, scale=scale
+    )
+    return answer, sums[:, :, :asked, None]
+
+
 def attended_step_by_step(
     query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """The same where torch has no operation for it."""
-    scores = (query * scale) @ keys.transpose(2, 3) + mask
-    sums = scores.float().logsumexp(dim=3, keepdim=True)
-    return (scores - sums).exp().to(query.dtype) @ values, sums
+    """The same where torch has no operation for it, in float32."""
+    scores = (query.float() * scale) @ keys.float().transpose(2, 3) + mask
+    sums = scores.logsumexp(dim=3, keepdim=True)
+    return ((scores - sums).exp() @ values.float()).to(query.dtype), sums
 
 
 def joined(one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
     """The attention to two sets of keys, from the attention to each: both answers by their shares of the whole."""
     share = torch.sigmoid(one[1] - other[1]).to(one[0].dtype)
     return torch.lerp(other[0], one[0], share)
+
+
+def _rounded(places: int) -> int:
+    """At least so many places, as CUDA reads them fastest."""
+    return -(-places // 16) * 16
 
 
 def _roomier(old: Tensor, room: int) -> Tensor:

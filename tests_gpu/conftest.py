@@ -1,0 +1,1 @@
+from tests.players.transformer.conftest import made  # noqa: F401

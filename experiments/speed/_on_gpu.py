@@ -67,7 +67,9 @@ def folder() -> str:
         shape = SHAPE if DEVICE == "cuda" else {**SHAPE, **SMALL}
         torch.manual_seed(0)
         with torch.device(DEVICE):
-            model: Any = Qwen3ForCausalLM(Qwen3Config(**shape, eos_token_id=end, pad_token_id=end)).to(torch.bfloat16)
+            config: Any = Qwen3Config(**shape, eos_token_id=end, pad_token_id=end)
+            model: Any = Qwen3ForCausalLM(config)
+            model = model.to(torch.bfloat16)
         tokenizer.save_pretrained(place)
         model.save_pretrained(place)
     return str(place)
@@ -233,7 +235,8 @@ def plain(work: str, repeats: int) -> None:
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model: Any = AutoModelForCausalLM.from_pretrained(folder(), dtype=torch.bfloat16).to(DEVICE)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder(), dtype=torch.bfloat16)
+    model = model.to(DEVICE)
     model = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"))
     meter = Meter()
     if work.startswith("sample"):

@@ -52,7 +52,7 @@ class Blocks:
 
     queries: Tensor  # [b, m] int, indices of the n queries; padding of shorter blocks is arbitrary
     keys: Tensor  # [b, w] int
-    distances: Tensor  # [b, m, w] int, how far back the key is on the query's path; -1 if it is not on it
+    distances: Tensor  # [b, m, w] int16 or int32, how far back the key is on the query's path; -1 if it is not on it
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,8 @@ def pattern(runs: Sequence[Run], device: torch.device) -> Pattern:
         size, width = max(block.size for block in bucket), max(len(block.keys) for block in bucket)
         queries = np.zeros((len(bucket), size), dtype=np.int64)
         keys = np.zeros((len(bucket), width), dtype=np.int64)
-        distances = np.full((len(bucket), size, width), -1, dtype=np.int64)
+        longest = max(len(piece.path) for block in bucket for piece in block.pieces)
+        distances = np.full((len(bucket), size, width), -1, dtype=np.int16 if longest < 1 << 15 else np.int32)
         distances[:, :, 0] = 0  # padding queries attend to one key, so that their softmax is not empty
         for number, block in enumerate(bucket):
             keys[number, : len(block.keys)] = block.keys

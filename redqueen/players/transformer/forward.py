@@ -6,6 +6,7 @@ the model's own modules; only the attention (`Attend`) is replaced.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ class Forward:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        if self.device.type == "cuda":  # read where the first product is computed: see `_repeatable`
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         causal = model.get_base_model() if _under_adapter(model) else model
         install(causal)
         config = causal.config.get_text_config()
@@ -175,12 +178,13 @@ class Forward:
         for dropout in self._dropouts:
             dropout.train()
         try:
-            if self._dropouts:
-                with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
-                    torch.manual_seed(seed & 0x7FFF_FFFF)
+            with _repeatable(self.device):
+                if self._dropouts:
+                    with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+                        torch.manual_seed(seed & 0x7FFF_FFFF)
+                        yield
+                else:
                     yield
-            else:
-                yield
         finally:
             for module in (*again, *self._dropouts):
                 module.training = False
@@ -223,6 +227,24 @@ class Forward:
                 "logits are a linear layer on the last hidden state, at most scaled and soft-capped, and whose tokens "
                 "meet in its attention only"
             )
+
+
+@contextmanager
+def _repeatable(device: torch.device) -> Iterator[None]:
+    """Lets a GPU add up in one order: else two runs of one seed differ, and one that goes on from its checkpoint."""
+    if device.type == "cpu":
+        yield
+        return
+    fills: Any = torch.utils.deterministic
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    filled = fills.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    fills.fill_uninitialized_memory = False
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        fills.fill_uninitialized_memory = filled
 
 
 class _Float32(TorchFunctionMode):

@@ -38,7 +38,6 @@ class Recorded:
         self._made_at = -1  # of the looking's changes
         self._steps = 0
         self._products: Products | None = None
-        self._pool: Any = None
 
     def hidden(self, tokens: Sequence[int], depths: Sequence[int]) -> Tensor:
         """[n, H] the hidden states after the last layer, of one more token of each row that has not finished."""
@@ -52,7 +51,8 @@ class Recorded:
         if self._again is None and self._steps >= FIRST and _can_record:
             self._record(given)
         if self._again is None:
-            found = self._forward.hidden(*given.to(self._forward.device), looking)
+            given = given.to(self._forward.device)
+            found = self._forward.hidden(given[0], given[1], looking)
         else:
             self._given.copy_(given)
             self._again()
@@ -68,12 +68,10 @@ class Recorded:
         found: list[Tensor] = []
 
         def run() -> None:
-            found.append(self._forward.hidden(*self._given, looking, products))
+            found.append(self._forward.hidden(self._given[0], self._given[1], looking, products))
 
-        if self._pool is None:
-            self._pool = torch.cuda.graph_pool_handle()
         try:
-            self._again = record(run, self._pool)
+            self._again = record(run)
         except RuntimeError as error:
             _cannot(error)
             looking.begin_again()
@@ -97,17 +95,18 @@ def _cannot(error: RuntimeError) -> None:
     )
 
 
-def record(run: Callable[[], None], pool: Any) -> Callable[[], None]:
+def record(run: Callable[[], None]) -> Callable[[], None]:
     """Records what `run` asks of the GPU, without doing it; returns what does it. Raises RuntimeError for what cannot
     be recorded, as where the processor waits for a result."""
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    graph = torch.cuda.CUDAGraph()
+    stream: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        graph.capture_begin(pool=pool, capture_error_mode="thread_local")  # type: ignore[no-untyped-call]
+        graph.capture_begin(capture_error_mode="thread_local")
         try:
             run()
         finally:
-            graph.capture_end()  # type: ignore[no-untyped-call]
+            graph.capture_end()
     torch.cuda.current_stream().wait_stream(stream)
     replay: Callable[[], None] = graph.replay
     return replay
@@ -133,8 +132,8 @@ class _Joined:
     def __init__(self, modules: tuple[Any, ...], copied: bool) -> None:
         bases = linears_of(modules)
         self._sizes = [base.out_features for base in bases]
-        self._weights = [base.weight for base in bases]
-        self._biases = [base.bias for base in bases]
+        self._weights: list[Tensor] = [base.weight for base in bases]
+        self._biases: list[Tensor | None] = [base.bias for base in bases]
         if copied and len(bases) > 1:
             self._weights = [torch.cat(self._weights)]
             if any(bias is not None for bias in self._biases):

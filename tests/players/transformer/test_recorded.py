@@ -1,4 +1,4 @@
-"""What is recorded on CUDA, run here one operation after the other: the rows that stay, their room, the joined products."""
+"""What is recorded on CUDA, run here one operation after the other: rows that stay, their room, joined products."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ def replays(monkeypatch):
     """How often a step was run as recorded; as on CUDA, but by Python, and on this machine."""
     count = []
 
-    def record(run, pool):
+    def record(run):
         run()  # on CUDA it only records, and the first replay computes
         cells = dict(zip(run.__code__.co_freevars, run.__closure__, strict=True))
         found = cells["found"].cell_contents
@@ -41,7 +41,6 @@ def replays(monkeypatch):
         return again
 
     monkeypatch.setattr(recorded, "record", record)
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(sampling, "RECORDED", ("cpu",))
     monkeypatch.setattr(sampling, "PATIENCE", 10**9)
     return count
@@ -82,7 +81,7 @@ def test_what_cannot_be_recorded_is_said_and_sampled_all_the_same(made, replays,
     model = made().model
     expected = sampled(model, PROMPTS)
 
-    def refuse(run, pool):
+    def refuse(run):
         raise RuntimeError("operation not permitted when stream is capturing\nCUDA kernel errors might be ...")
 
     monkeypatch.setattr(recorded, "record", refuse)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeVar
 
+import numpy as np
+
 _MASK = (1 << 64) - 1
 Option = TypeVar("Option")
 
@@ -45,6 +47,23 @@ def named(part: str) -> int:
 def uniform(seed: int, counter: int = 0) -> float:
     """A float in [0, 1) with 53 random bits: draw number `counter` of a seed."""
     return (_below(_mix(seed & _MASK), counter) >> 11) * 2.0**-53
+
+
+def uniforms(seeds: Sequence[int], counters: Sequence[int]) -> np.ndarray:
+    """[n] float64, `uniform` of each seed and its counter."""
+    seed = np.array([each & _MASK for each in seeds], dtype=np.uint64)
+    child = _mixed(_mixed(_mixed(seed)) + _mixed(np.array(counters, dtype=np.uint64)))
+    found: np.ndarray = (child >> np.uint64(11)) * 2.0**-53
+    return found
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """`_mix` of each, [n] uint64, whose sums and products are modulo 2 ** 64."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values
 
 
 def one_of(options: Sequence[Option], draw: float) -> Option:

@@ -1,10 +1,11 @@
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.chance import _mix, derive, named, pick, uniform
+from redqueen.chance import _mix, derive, named, pick, uniform, uniforms
 
 GAMMA = 0x9E3779B97F4A7C15
 # the first outputs of the published generator (Vigna's splitmix64.c) for two seeds
@@ -89,3 +90,11 @@ def test_numbers_of_steps_are_not_remembered():
     for step in range(100):
         derive(1, "step", step)
     assert named.cache_info().currsize == before
+
+
+def test_draws_of_many_seeds_are_those_of_each():
+    seeds = [0, 1, -1, 2**63, 2**64 - 1, derive(3, "x"), -(2**70) + 5]
+    counters = [0, 1, 7, 255, 2**31, 5, 6]
+    found = uniforms(seeds, counters)
+    assert found.dtype == np.float64
+    assert found.tolist() == [uniform(seed, counter) for seed, counter in zip(seeds, counters, strict=True)]

@@ -13,17 +13,21 @@ Keys are gathered by node number, from the nodes themselves (training) or from a
 passes (sampling). Query heads that share a key head are stacked as more queries of it, so keys and
 values are never copied for them. What blocks gather of long rows is many times what there is: it is not kept for
 the gradient, but gathered again.
+
+On a GPU, in bfloat16, each run is a row of flash attention, its path gathered once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
@@ -56,35 +60,86 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """The attention pattern of n queries."""
+class Lines:
+    """The runs as flash attention reads them, which looks from a run's last query to the end of its path."""
 
-    blocks: tuple[Blocks, ...]
-    places: Tensor  # [n] int, the index of each query's output among those of all blocks
+    paths: Tensor  # [sum of paths] int, the nodes of the path of each run, one path after the other
+    queries: Tensor  # [runs + 1] int32, where the queries of each run begin
+    keys: Tensor  # [runs + 1] int32, where its path begins
+    most_queries: int
+    most_keys: int
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The attention pattern of the n new nodes of some runs, one run after the other."""
+
+    runs: Sequence[Run]
+    device: torch.device
     # equal in all layers: by query heads per key head, window and precision
     _biases: dict[tuple[int, int | None, torch.dtype], list[Tensor]] = field(default_factory=dict)
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None) -> Tensor:
         """[n, Hq, d], the attention of `query` [n, Hq, d] to `keys` and `values` [N, Hkv, d] of all N nodes."""
+        if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
+            return flashed(
+                query, _take(keys, self.lines.paths), _take(values, self.lines.paths), self.lines, scale, window
+            )
+        blocks, places = self.blocks
         shared = query.shape[1] // keys.shape[1]
         biases = self._biases.get((shared, window, query.dtype))
         if biases is None:
-            biases = [_bias(part.distances, shared, window, query.dtype) for part in self.blocks]
+            biases = [_bias(part.distances, shared, window, query.dtype) for part in blocks]
             self._biases[shared, window, query.dtype] = biases
-        anew = torch.is_grad_enabled() and query.requires_grad and self._gathered > MOST_KEPT * len(keys)
+        gathered = sum(part.keys.numel() for part in blocks)
+        anew = torch.is_grad_enabled() and query.requires_grad and gathered > MOST_KEPT * len(keys)
         answers = []
-        for part, bias in zip(self.blocks, biases, strict=True):
+        for part, bias in zip(blocks, biases, strict=True):
             if anew:
                 given = (query, keys, values, part, bias, scale)
                 answers.append(checkpoint(_answer, *given, use_reentrant=False, preserve_rng_state=False))
             else:
                 answers.append(_answer(query, keys, values, part, bias, scale))
-        return _take(torch.cat(answers), self.places)
+        return _take(torch.cat(answers), places)
 
-    @property
-    def _gathered(self) -> int:
-        """How many keys are gathered for all blocks."""
-        return sum(part.keys.numel() for part in self.blocks)
+    @cached_property
+    def blocks(self) -> tuple[tuple[Blocks, ...], Tensor]:
+        """The blocks, and the index of each query's output among those of all of them, [n] int."""
+        return _in_blocks(self.runs, self.device)
+
+    @cached_property
+    def lines(self) -> Lines:
+        sizes = [run.end - run.start for run in self.runs]
+        lengths = [run.end for run in self.runs]
+        return Lines(
+            _on(np.concatenate([run.path[: run.end] for run in self.runs]), self.device),
+            _on(np.cumsum([0, *sizes], dtype=np.int32), self.device),
+            _on(np.cumsum([0, *lengths], dtype=np.int32), self.device),
+            max(sizes),
+            max(lengths),
+        )
+
+
+def flashed(query: Tensor, keys: Tensor, values: Tensor, lines: Lines, scale: float, window: int | None) -> Tensor:
+    """[n, Hq, d], the attention of `query` [n, Hq, d], each run's to the keys and values of its own path up to itself,
+    [sum of paths, Hkv, d]: flash attention over rows of different lengths (Dao, 2023, arXiv:2307.08691)."""
+    found = torch.ops.aten._flash_attention_forward(
+        query.contiguous(),
+        keys,
+        values,
+        lines.queries,
+        lines.keys,
+        lines.most_queries,
+        lines.most_keys,
+        0.0,
+        True,
+        False,
+        scale=scale,
+        window_size_left=None if window is None else window - 1,
+        window_size_right=None if window is None else 0,
+    )
+    answer: Tensor = found[0]
+    return answer
 
 
 def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Tensor, scale: float) -> Tensor:
@@ -97,7 +152,7 @@ def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Ten
     if query.device.type == "cpu":
         answer: Tensor = _Attention.apply(asked, told, said, bias, scale)  # type: ignore[no-untyped-call]
     else:
-        answer = scaled_dot_product_attention(asked, told, said, attn_mask=bias, scale=scale)
+        answer = by_memory(asked, told, said, bias, scale)
     answer = answer.view(count, key_heads, shared, size, width).permute(0, 3, 1, 2, 4)
     return answer.reshape(count * size, heads, width)
 
@@ -127,6 +182,12 @@ class _Attention(torch.autograd.Function):
         return (*slopes, None, None)
 
 
+def by_memory(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, scale: float) -> Tensor:
+    """Attention under a mask on a GPU. Not by cuDNN, which plans anew for every size and adds up in any order."""
+    with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+        return scaled_dot_product_attention(query, keys, values, attn_mask=bias, scale=scale)
+
+
 def _take(rows: Tensor, numbers: Tensor) -> Tensor:
     """rows[numbers] by `index_select`, whose gradient on a CPU is some twenty times as fast as that of indexing."""
     return rows.index_select(0, numbers.flatten()).view(*numbers.shape, *rows.shape[1:])
@@ -145,6 +206,10 @@ def _bias(distances: Tensor, shared: int, window: int | None, dtype: torch.dtype
 
 def pattern(runs: Sequence[Run], device: torch.device) -> Pattern:
     """The attention pattern whose queries are the new nodes of `runs`, one run after the other."""
+    return Pattern([run for run in runs if run.start < run.end], device)
+
+
+def _in_blocks(runs: Sequence[Run], device: torch.device) -> tuple[tuple[Blocks, ...], Tensor]:
     first = 0
     pieces = []
     for run in runs:
@@ -170,7 +235,7 @@ def pattern(runs: Sequence[Run], device: torch.device) -> Pattern:
             places[block.queries] = done + number * size + np.arange(block.size)
         done += len(bucket) * size
         parts.append(Blocks(_on(queries, device), _on(keys, device), _on(distances, device)))
-    return Pattern(tuple(parts), _on(places, device))
+    return tuple(parts), _on(places, device)
 
 
 def _on(array: np.ndarray, device: torch.device) -> Tensor:

@@ -45,6 +45,7 @@ class Forward:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self.device: torch.device = model.device  # asking the model takes as long as a recorded step
         if self.device.type == "cuda":  # read where the first product is computed: see `_repeatable`
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         causal = model.get_base_model() if _under_adapter(model) else model
@@ -66,10 +67,6 @@ class Forward:
         self._products = Products()
         self._steps: Steps | None = None  # its layers, packed
         self._check(causal)
-
-    @property
-    def device(self) -> torch.device:
-        return self._model.device  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> torch.dtype:

@@ -415,7 +415,7 @@ class TransformerPolicy(OpenSpeaker):
     def _rating(self, body: Body, queries: Sequence[Query]) -> Rating:
         if self.temperature == 0.0:
             raise RedQueenError(f"{self.name} always takes the likeliest token: it has no probabilities to learn from")
-        chunk = chunk_of(self.forward.vocabulary)
+        chunk = chunk_of(self.forward.vocabulary, self.forward.device.type)
         return self.forward.wearing(
             self._own, lambda: rate(body, self.forward.logits, queries, self.temperature, chunk)
         )

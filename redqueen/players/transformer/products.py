@@ -78,7 +78,7 @@ class Products:
             held = self._packed.get(linears)
             if held is not None and held.holds(linears):
                 return [_finished(module, part, given) for module, part in zip(modules, held(given), strict=True)]
-        return [module(given) for module in modules]
+        return [mixed(module, given) if given.is_cuda else module(given) for module in modules]
 
     def pack(self, groups: Iterable[tuple[nn.Linear, ...]]) -> None:
         """Packs the weights that these modules have now, a group as one; those packed already stay."""
@@ -138,6 +138,20 @@ def _finished(module: Any, found: Tensor, given: Tensor) -> Tensor:
     for name in () if plain else [name for name in module.active_adapters if name in module.lora_A]:
         down, up = module.lora_A[name], module.lora_B[name]  # of float32, it may be, beside a weight of bfloat16
         found = found + (up(down(given.to(down.weight.dtype))) * module.scaling[name]).to(found.dtype)
+    return found
+
+
+def mixed(module: Any, given: Tensor) -> Tensor:
+    """What a module gives for [n, in]: with adapters of float32 beside a weight of bfloat16 all products in bfloat16,
+    as in training in mixed precision. A GPU takes those of float32 many times as long."""
+    base = base_of(module)
+    if base is None or base is module or _linear_of(module) is None or base.weight.dtype == torch.float32:
+        found: Tensor = module(given)
+        return found
+    found = linear(given, base.weight, base.bias)
+    for name in [name for name in module.active_adapters if name in module.lora_A]:
+        down, up = module.lora_A[name].weight.to(given.dtype), module.lora_B[name].weight * module.scaling[name]
+        found = found + linear(linear(module.lora_dropout[name](given), down), up.to(given.dtype))
     return found
 
 

@@ -23,8 +23,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
-from redqueen.chance import uniform
+from redqueen.chance import uniforms
 from redqueen.players.language.formats import WHOLE, Nucleus
+from redqueen.players.transformer.attention import by_memory
 from redqueen.players.transformer.compiled import between
 from redqueen.players.transformer.compiled.library import stepping
 from redqueen.players.transformer.compiled.steps import Places
@@ -187,7 +188,9 @@ class Choir:
         self._draw(logits[[states.numbers[group] for group in groups]])
 
     def _draw(self, logits: Tensor) -> list[Saying]:
-        draws = torch.tensor([uniform(each.seed, len(each.tokens)) for each in self.sayings], dtype=torch.float64)
+        draws = torch.from_numpy(
+            uniforms([each.seed for each in self.sayings], [len(each.tokens) for each in self.sayings])
+        )
         for manner, rows in self._alike():
             tokens, logprobs = draw(logits[rows], draws[rows], manner.temperature, manner.nucleus)
             for saying, token, logprob in zip(self.sayings[rows], tokens.tolist(), logprobs.tolist(), strict=True):
@@ -332,7 +335,10 @@ class Looking:
         shared paths."""
         path, own = self._masks(window, query.dtype)
         if paths is None:
-            return scaled_dot_product_attention(query, *kept, own.expand(-1, -1, query.shape[2], -1), scale=scale)
+            own = own.expand(-1, -1, query.shape[2], -1)
+            if query.is_cuda:
+                return by_memory(query, *kept, own, scale)
+            return scaled_dot_product_attention(query, *kept, own, scale=scale)
         of_path = attended(self._together(query), *paths, path, scale)
         apart = [self._apart(each) for each in of_path]
         return joined(apart, attended(query, *kept, own, scale) if of_own is None else of_own)
@@ -403,8 +409,8 @@ class Looking:
         return rows if self._in_order else rows[self._seats]
 
     def _masks(self, window: int | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """0 where a row attends and the lowest number elsewhere: for the places of the shared paths, [G, 1, 1, P], and
-        for the rows' own, [r, 1, 1, room]."""
+        """0 where a row attends and a number next to the lowest elsewhere: for the places of the shared paths,
+        [G, 1, 1, P], and for the rows' own, [r, 1, 1, room]."""
         if window not in self._of_pass:
             device, room = self._lengths.device, self._own_keys[0].shape[2]
             lengths = self._lengths[:, None]  # [G, 1] of the path before the nodes that were added
@@ -420,9 +426,10 @@ class Looking:
 
 
 def _mask(sees: Tensor, dtype: torch.dtype) -> Tensor:
-    """[n, 1, 1, places]"""
+    """[n, 1, 1, places]. Not the lowest number itself: where a row sees none of a path, kernels of CUDA that compute
+    with powers of two would come to minus infinity for all of it, and to no number."""
     mask = torch.zeros(sees.shape, dtype=dtype, device=sees.device)
-    return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None, None]
+    return mask.masked_fill_(~sees, torch.finfo(dtype).min / 4)[:, None, None]
 
 
 def attended(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:

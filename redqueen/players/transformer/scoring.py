@@ -29,12 +29,12 @@ from redqueen.players.transformer.forward import States
 
 Body = Callable[[Sequence[tuple[int, ...]], Sequence[Sequence[int]]], States]  # rows, and the positions of each
 Head = Callable[[Tensor], Tensor]  # [n, H] -> [n, V]
-LOGITS = 1 << 24  # held at a time in float32
+LOGITS, LOGITS_THERE = 1 << 24, 1 << 26  # held at a time in float32, on a CPU and on a GPU
 
 
-def chunk_of(vocabulary: int) -> int:
-    """The nodes whose logits are held at a time."""
-    return max(16, LOGITS // vocabulary)
+def chunk_of(vocabulary: int, device: str = "cpu") -> int:
+    """The nodes whose logits are held at a time on a device of this type."""
+    return max(16, (LOGITS if device == "cpu" else LOGITS_THERE) // vocabulary)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class _Summary(torch.autograd.Function):
         ctx: Any, logits: Tensor, of: Tensor, wanted: Tensor, temperature: float
     ) -> tuple[Tensor, Tensor, Tensor]:
         normalizer, entropy = (torch.empty(len(logits), device=logits.device) for _ in range(2))
-        for rows in _few(len(logits)):
+        for rows in _few(logits):
             scores = logits[rows].float() / temperature
             highest = scores.amax(dim=1, keepdim=True)
             chances = (scores - highest).exp_()
@@ -168,7 +168,7 @@ class _Summary(torch.autograd.Function):
     ) -> tuple[Tensor, None, None, None]:
         logits, normalizer, entropy, of, wanted = ctx.saved_tensors
         slope = torch.empty_like(logits)
-        for rows in _few(len(logits)):
+        for rows in _few(logits):
             scores = logits[rows].float() / ctx.temperature
             part = (scores - normalizer[rows, None]).exp_()
             if of_entropy is not None:
@@ -179,13 +179,16 @@ class _Summary(torch.autograd.Function):
             else:
                 part.zero_()
             if of_chosen is not None:
-                first, last = torch.searchsorted(of, torch.tensor([rows.start, rows.stop], device=of.device)).tolist()
+                first, last = 0, len(of)
+                if rows.stop - rows.start < len(logits):
+                    first, last = torch.searchsorted(of, torch.tensor([rows.start, rows.stop])).tolist()
                 places = (of[first:last, None] - rows.start, wanted[first:last])
                 part.index_put_(places, of_chosen[first:last], accumulate=True)
             slope[rows] = part.div_(ctx.temperature)
         return slope, None, None, None
 
 
-def _few(count: int) -> Iterator[slice]:
-    """Slices of 64 rows."""
-    return (slice(start, min(start + 64, count)) for start in range(0, count, 64))
+def _few(logits: Tensor) -> Iterator[slice]:
+    """Slices of 64 rows; of all on a GPU, which is kept waiting by every slice."""
+    count, size = len(logits), 64 if logits.is_cpu else max(len(logits), 1)
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))

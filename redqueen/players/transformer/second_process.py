@@ -312,7 +312,7 @@ class _Model:
         queries = [
             Query(tuple(tokens), tuple(Target(at, tuple(legal)) for at, legal in targets)) for tokens, targets in rows
         ]
-        chunk = chunk_of(self._forward.vocabulary)
+        chunk = chunk_of(self._forward.vocabulary, self._forward.device.type)
 
         def rating(part: Sequence[Query]) -> Rating:
             return self._forward.wearing(

@@ -1,4 +1,5 @@
 import types
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def small_blocks(monkeypatch):
 def sizes_and_keys(found):
     """Of each block, its number of queries and the keys that some query of it looks at."""
     blocks = []
-    for part in found.blocks:
+    for part in found.blocks[0]:
         for keys, distances in zip(part.keys, part.distances, strict=True):
             blocks.append((len(distances), sorted(keys[(distances >= 0).any(dim=0)].tolist())))
     return sorted(blocks, key=lambda block: block[1])
@@ -45,17 +46,18 @@ def test_the_blocks_of_the_docstring(small_blocks):
 
 def looked_at(found, count):
     """For each query, how far back lies each key that it sees."""
+    blocks, places = found.blocks
     flat = [
         {int(key): int(distance) for key, distance in zip(keys, row, strict=True) if distance >= 0}
-        for part in found.blocks
+        for part in blocks
         for keys, distances in zip(part.keys, part.distances, strict=True)
         for row in distances
     ]
-    assert len(found.places) == count
+    assert len(places) == count
     # the place of an answer is the place of its query
-    asked = torch.cat([part.queries.flatten() for part in found.blocks])
-    assert asked[found.places].tolist() == list(range(count))
-    return [flat[place] for place in found.places.tolist()]
+    asked = torch.cat([part.queries.flatten() for part in blocks])
+    assert asked[places].tolist() == list(range(count))
+    return [flat[place] for place in places.tolist()]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -206,3 +208,33 @@ def test_a_layer_hands_on_heads_scale_and_window():
     assert torch.equal(answer, 2.0 * query.transpose(1, 2))
     attention._attention(layer, query, key, value, None, scaling=0.3, attend=attend, sliding_window=7, softcap=None)
     assert seen == [(3, pytest.approx(8**-0.5), None), (3, 0.3, 7)]
+
+
+def by_hand(query, keys, values, lines, scale, window):
+    """What flash attention computes of rows of different lengths, run by run."""
+    found = []
+    for (start, end), (first, last) in zip(
+        pairwise(lines.queries.tolist()), pairwise(lines.keys.tolist()), strict=True
+    ):
+        count, length = end - start, last - first
+        back = torch.arange(length - count, length)[:, None] - torch.arange(length)
+        sees = (back >= 0) & (back < (window or length))
+        asked = query[start:end].transpose(0, 1)
+        told, said = (each[first:last].transpose(0, 1).repeat_interleave(2, dim=0) for each in (keys, values))
+        scores = (asked @ told.transpose(1, 2) * scale).masked_fill(~sees, -torch.inf)
+        found.append((scores.softmax(dim=2) @ said).transpose(0, 1))
+    assert lines.most_queries == lines.queries.diff().max() and lines.most_keys == lines.keys.diff().max()
+    return torch.cat(found)
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_runs_in_lines_look_at_what_they_look_at_in_blocks(window):
+    torch.manual_seed(0)
+    rows = [tuple(range(n, n + 90)) for n in (1, 1, 5)] + [(*range(1, 60), *range(200, 300)), (1, 2, 3), (7,)]
+    trie, runs = merge(rows)
+    found = pattern(runs, CPU)
+    query, keys, values = (torch.randn(len(trie), heads, 8) for heads in (4, 2, 2))
+    lines = found.lines
+    expected = found.attend(query, keys, values, 0.3, window)
+    read = (each.index_select(0, lines.paths) for each in (keys, values))
+    torch.testing.assert_close(by_hand(query, *read, lines, 0.3, window), expected, atol=1e-5, rtol=1e-4)

@@ -6,7 +6,7 @@ from torch.nn.functional import linear
 from redqueen.players.transformer import layers, products, sampling
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
-from redqueen.players.transformer.products import FEW, Products
+from redqueen.players.transformer.products import FEW, Products, mixed
 from redqueen.players.transformer.sampling import Manner, attended, attended_step_by_step, joined, sample
 
 PROMPTS = [(1, 2, 3, 4, 5), (7,), (1, 2, 3, 4, 5), (9, 8)]
@@ -147,3 +147,22 @@ def test_attention_to_two_sets_of_keys_is_that_to_both(attend):
     parts = (slice(0, 6), slice(6, 10))
     one, other = (attend(query, keys[:, :, each], values[:, :, each], mask[..., each], 0.3) for each in parts)
     torch.testing.assert_close(joined(one, other), whole)
+
+
+def test_products_of_mixed_precision_are_near_those_of_float32(made):
+    loaded = made("qwen2", rank=4)
+    exact = {name: module for name, module in loaded.model.named_modules() if hasattr(module, "lora_A")}
+    given = {name: torch.randn(7, module.in_features) for name, module in exact.items()}
+    expected = {name: module(given[name]).detach() for name, module in exact.items()}
+    assert all(torch.equal(mixed(module, given[name]), expected[name]) for name, module in exact.items())  # of float32
+    for module in exact.values():
+        module.base_layer.to(torch.bfloat16)
+    for name, module in exact.items():
+        found = mixed(module, given[name].bfloat16())
+        assert found.dtype == torch.bfloat16
+        torch.testing.assert_close(found.float(), expected[name], atol=0.05, rtol=0.05)
+        found.float().square().sum().backward()
+        adapter = next(iter(module.lora_A))
+        for part in (module.lora_A, module.lora_B):
+            gradient = part[adapter].weight.grad
+            assert gradient.dtype == torch.float32 and gradient.abs().max() > 0.0

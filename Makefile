@@ -7,6 +7,7 @@
 # make audit ADVISORIES=all.zip: which installed packages have known holes, without a network
 # make test-scale: a policy on SkyRL's server, started here
 # make test-vllm: replies sampled by vLLM's build for the CPU
+# make test-gpu: on a machine with a GPU, whether it says and learns what the processor does; leaves the rest to the CPU
 # demo, check, test and test-slow build .venv from nothing, test-scale .venv-scale, test-vllm .venv-vllm; PYTHON names another interpreter (3.11 or newer).
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ READY := .venv/ready
 DEMO := --model smollm2-135m --game kuhn_poker --steps 60 --matches-per-step 4096 --pull 0.5 --last-pull 0.05 \
 	--lora-layers 8 --evaluate-every 1 --checkpoint-every 20
 
-.PHONY: demo check test test-slow test-scale test-vllm torture lock audit lint experiments clean
+.PHONY: demo check test test-slow test-scale test-vllm test-gpu torture lock audit lint experiments clean
 
 demo: $(READY)
 	$(BIN)/redqueen train mirror_descent $(DEMO)
@@ -56,6 +57,9 @@ audit: $(READY)
 # against vLLM itself, in an environment of its own; most of the time is installing and starting engines
 test-vllm:
 	PYTHON=$(PYTHON) tests_vllm/run.sh
+
+test-gpu: $(READY)
+	$(BIN)/python -m pytest tests_gpu
 
 lint: $(READY)
 	$(BIN)/ruff check .

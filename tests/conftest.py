@@ -1,6 +1,7 @@
-"""One thread: the models of the tests are small, and sums then have one order. A configuration folder of their own: the
-user's is neither read nor written. What is loaded once all tests are known is set aside from the collector: else every
-run does so at its start, which takes a quarter of a second, most of the time of a small one, and there are many."""
+"""One thread, and no GPU (tests_gpu/ is for one): the models of the tests are small, and sums then have one order.
+A configuration folder of their own: the user's is neither read nor written. What is loaded once all tests are known is
+set aside from the collector: else every run does so at its start, which takes a quarter of a second, most of the time
+of a small one, and there are many."""
 
 import atexit
 import functools
@@ -8,6 +9,8 @@ import gc
 import os
 import shutil
 import tempfile
+
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before torch is imported
 
 import hypothesis  # before all is set aside: its plugins ask the collector who holds what
 import torch

@@ -138,8 +138,7 @@ def flashed(query: Tensor, keys: Tensor, values: Tensor, lines: Lines, scale: fl
         window_size_left=None if window is None else window - 1,
         window_size_right=None if window is None else 0,
     )
-    answer: Tensor = found[0]
-    return answer
+    return in_one_order(found[0])
 
 
 def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Tensor, scale: float) -> Tensor:
@@ -185,7 +184,18 @@ class _Attention(torch.autograd.Function):
 def by_memory(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, scale: float) -> Tensor:
     """Attention under a mask on a GPU. Not by cuDNN, which plans anew for every size and adds up in any order."""
     with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
-        return scaled_dot_product_attention(query, keys, values, attn_mask=bias, scale=scale)
+        return in_one_order(scaled_dot_product_attention(query, keys, values, attn_mask=bias, scale=scale))
+
+
+def in_one_order(answer: Tensor) -> Tensor:
+    """The answer itself, whose gradient is added up in one order where sums are to be repeatable: torch's attentions do
+    so only where nothing else is allowed, which other operations need not be able to do."""
+    node = answer.grad_fn
+    asked = torch.are_deterministic_algorithms_enabled() and torch.is_deterministic_algorithms_warn_only_enabled()
+    if node is not None and asked:
+        node.register_prehook(lambda slopes: torch.use_deterministic_algorithms(True))
+        node.register_hook(lambda inward, outward: torch.use_deterministic_algorithms(True, warn_only=True))
+    return answer
 
 
 def _take(rows: Tensor, numbers: Tensor) -> Tensor:

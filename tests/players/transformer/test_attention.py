@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redqueen.players.transformer import attention
-from redqueen.players.transformer.attention import NAME, install, pattern
+from redqueen.players.transformer.attention import NAME, in_one_order, install, pattern
 from redqueen.players.transformer.trie import Run, merge
 from redqueen.types import RedQueenError
 
@@ -238,3 +238,31 @@ def test_runs_in_lines_look_at_what_they_look_at_in_blocks(window):
     expected = found.attend(query, keys, values, 0.3, window)
     read = (each.index_select(0, lines.paths) for each in (keys, values))
     torch.testing.assert_close(by_hand(query, *read, lines, 0.3, window), expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_an_attention_is_strictly_repeatable_in_its_own_backward_pass_alone(repeatable):
+    strict = []
+
+    class Watched(torch.autograd.Function):
+        @staticmethod
+        def forward(_, given):
+            return given * 2.0
+
+        @staticmethod
+        def backward(_, slope):
+            enabled = torch.are_deterministic_algorithms_enabled()
+            strict.append(enabled and not torch.is_deterministic_algorithms_warn_only_enabled())
+            return slope * 2.0
+
+    given = torch.ones(3, requires_grad=True)
+    torch.use_deterministic_algorithms(repeatable, warn_only=True)
+    try:
+        before = Watched.apply(given)
+        Watched.apply(in_one_order(Watched.apply(before))).sum().backward()
+        assert torch.are_deterministic_algorithms_enabled() == repeatable
+        assert torch.is_deterministic_algorithms_warn_only_enabled() == repeatable or not repeatable
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert strict == [False, repeatable, False]
+    assert given.grad.tolist() == [8.0] * 3

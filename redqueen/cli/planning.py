@@ -125,6 +125,7 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
         others=sum(shape_of(name).parameters for name in others) + roles.count(SEPARATE) * shape.parameters,
         cached=shape.cached * bytes_each,
         cache_gigabytes=1.0 if learner.cache_gigabytes is None else learner.cache_gigabytes,
+        there=device == "cuda",
         second=_is_placed(config) and config.ahead.sampler_device in (None, learner.device),
     )
 

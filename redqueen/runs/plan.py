@@ -20,6 +20,10 @@ PROGRAM = 0.5e9  # bytes: Python with its libraries, or the context of CUDA
 ROWS = 256  # replies that grow together
 KEPT = 21  # numbers of the width, a token and layer: tests/players/transformer/test_kept.py
 IN_PRODUCTS, IN_READING = 0.35, 0.6  # of a GPU's peaks, as docs/scale.md
+# measured with 28 layers of width 1,024 on an H200 (docs/speed.md), where asking for operations takes most of the time
+KEPT_THERE = 32  # as `KEPT`: with heads wider than the model, and bfloat16 beside norms in float32
+PARTED = 1.9e9  # bytes of a part's logits, and of what their slopes take
+STEPPING, PASSING = 0.3e-3, 12e-3  # seconds a layer, of a step of decoding and of one pass of an update
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Sizes:
     cached: int = 0  # bytes of keys and values a token
     cache_gigabytes: float = 1.0
     second: bool = False  # whether a process beside this one has a copy of the model, on the same device
+    there: bool = False  # whether it is on a GPU
 
     @property
     def full(self) -> bool:
@@ -73,8 +78,8 @@ class Sizes:
 def memory(sizes: Sizes) -> dict[str, float]:
     """Bytes by what takes them. AdamW holds two moments (4 bytes each, or 1 in 8 bits) and, for weights below float32,
     a float32 master and a float32 sum of gradients. States kept for the backward pass are `KEPT` numbers of the width a
-    token and layer, one where layers are run again, and of those that are running."""
-    kept = KEPT * sizes.width * sizes.micro_batch * sizes.weight_bytes
+    token and layer, one where layers are run again, and of those that are running; on a GPU more, as measured."""
+    kept = (KEPT_THERE if sizes.there else KEPT) * sizes.width * sizes.micro_batch * sizes.weight_bytes
     masters = 8 if sizes.weight_bytes < 4 else 0
     adapter = 0 if sizes.full else sizes.trained
     copy = float((sizes.parameters + adapter) * sizes.weight_bytes)
@@ -92,6 +97,7 @@ def memory(sizes: Sizes) -> dict[str, float]:
             else kept * sizes.layers
         ),
         "keys and values": sizes.cache_gigabytes * 2**30,
+        "logits": PARTED if sizes.there else 0.0,
     }
 
 
@@ -183,18 +189,32 @@ class Measured:
 
 
 def on_gpu(sizes: Sizes, gpu: Gpu, found: Measured, longest: int) -> float:
-    """Seconds of a step on a GPU, estimated: prompts are read, replies of `longest` tokens are written a token at a
-    time, for which all weights are read; updates take 6 operations a parameter and token, 4 under an adapter, 2 more
-    where layers are run again, 2 for a reference. Sampling and learning take turns."""
-    peak, reading = IN_PRODUCTS * gpu.teraflops * 1e12, IN_READING * gpu.terabytes_per_second * 1e12
+    """Seconds of a step on a GPU, estimated: prompts are read, replies of `longest` tokens are written, and all is
+    learned from. Sampling and learning take turns."""
+    reading = 2 * sizes.parameters * found.prompt_tokens / (IN_PRODUCTS * gpu.teraflops * 1e12)
+    return reading + writing_on(sizes, gpu, found, longest) + learning_on(sizes, gpu, found, longest)
+
+
+def writing_on(sizes: Sizes, gpu: Gpu, found: Measured, longest: int) -> float:
+    """Seconds in which replies are written a token at a time, for which all weights are read, and each layer is asked
+    for its operations."""
     rows = max(1, min(ROWS, found.replies))
     shown = found.prompt_tokens / max(found.replies, 1)
     read = sizes.parameters * sizes.weight_bytes + rows * (shown + longest / 2) * sizes.cached
-    decode = -(-found.replies // rows) * longest * read / reading
+    step = read / (IN_READING * gpu.terabytes_per_second * 1e12) + STEPPING * sizes.layers
+    return -(-found.replies // rows) * longest * step
+
+
+def learning_on(sizes: Sizes, gpu: Gpu, found: Measured, longest: int) -> float:
+    """Seconds of an update: 6 operations a parameter and token, 4 under an adapter, 2 more where layers are run again,
+    2 for a reference; and for each pass and layer the time in which operations are asked for."""
     tokens = found.prompt_tokens + found.replies * longest
     operations = (6 if sizes.full else 4) + 2 * sizes.recompute + 2 * bool(sizes.copies)
-    learn = operations * sizes.parameters * tokens / peak
-    return decode + 2 * sizes.parameters * found.prompt_tokens / peak + learn
+    together = max(1, sizes.micro_batch * found.replies // max(tokens, 1))  # rows of a pass, none of which is cut
+    passes = -(-found.replies // together)
+    return (
+        operations * sizes.parameters * tokens / (IN_PRODUCTS * gpu.teraflops * 1e12) + passes * PASSING * sizes.layers
+    )
 
 
 class UsedUp(Protocol):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redqueen.runs.plan import GPUS, Measured, Sizes, adapted, lowered, memory, needed, on_gpu
+from redqueen.runs.plan import GPUS, Measured, Sizes, adapted, learning_on, lowered, memory, needed, on_gpu, writing_on
 
 # Llama-3.1-8B: 8.03e9 parameters, width 4096, 32 layers, 8 key heads of 128
 EIGHT = Sizes(
@@ -43,6 +43,37 @@ def test_layers_that_are_run_again_keep_one_number_where_they_kept_21():
     assert again == (21 + 32) * 4096 * 8192 * 2
 
 
+# Qwen3-0.6B under an adapter of rank 16, in bfloat16 on an H200: what was measured (docs/speed.md)
+SIX = replace(
+    EIGHT,
+    parameters=596_049_920,
+    trained=10_092_544,
+    width=1024,
+    layers=28,
+    cached=28 * 2 * 8 * 128 * 2,
+    cache_gigabytes=0.0,
+    there=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "recompute", "held"),
+    [(6684, False, 13.94), (6684, True, 2.67), (8372, False, 16.91), (8372, True, 4.05)],
+)
+def test_what_was_held_on_a_gpu_is_no_more_than_was_planned(tokens, recompute, held):
+    planned = needed(replace(SIX, micro_batch=tokens, recompute=recompute)) / 1e9
+    assert held < planned < 1.8 * held
+
+
+def test_what_a_gpu_took_is_about_what_was_planned():
+    """128 replies of 256 tokens to 16 prompts of 180; an update over 8 of 2,048, and over 2 of 8,192."""
+    sampled = Measured(replies=128, prompt_tokens=16 * 180)
+    assert writing_on(SIX, GPUS["h200"], sampled, 256) == pytest.approx(2.52, rel=0.25)
+    for replies, tokens, seconds in ((8, 2048, 1.09), (2, 8192, 0.84)):
+        learned = Measured(replies=replies, prompt_tokens=replies * 180)
+        assert learning_on(SIX, GPUS["h200"], learned, tokens) == pytest.approx(seconds, rel=0.25)
+
+
 def test_what_fits_need_not_be_lowered_and_what_does_not_is_told_what_to_lower_until_it_fits():
     assert lowered(EIGHT, 1e12) == []
     assert lowered(EIGHT, 80e9)[-1].startswith("--lora-rank 16 (")
@@ -57,9 +88,9 @@ def test_the_time_on_a_gpu_by_hand():
     """One reply of 1,000 tokens to a prompt of 1,000 with an adapter on 1e9 parameters in bfloat16, on an H100."""
     sizes = replace(EIGHT, parameters=10**9, trained=10**7, cached=0)
     found = Measured(replies=1, prompt_tokens=1000, reply_tokens=8)
-    decode = 1000 * 2e9 / (0.6 * 3.35e12)
+    decode = 1000 * (2e9 / (0.6 * 3.35e12) + 32 * 0.3e-3)
     read = 2 * 1e9 * 1000 / (0.35 * 989e12)
-    learn = 4 * 1e9 * 2000 / (0.35 * 989e12)
+    learn = 4 * 1e9 * 2000 / (0.35 * 989e12) + 1 * 32 * 12e-3
     assert on_gpu(sizes, GPUS["h100"], found, 1000) == pytest.approx(decode + read + learn)
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -81,10 +81,9 @@ class Pattern:
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None) -> Tensor:
         """[n, Hq, d], the attention of `query` [n, Hq, d] to `keys` and `values` [N, Hkv, d] of all N nodes."""
-        if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
-            return flashed(
-                query, _take(keys, self.lines.paths), _take(values, self.lines.paths), self.lines, scale, window
-            )
+        if query.is_cuda and flashes(query.dtype, query.shape[2], query.device):
+            lines = self.lines
+            return flashed(query, _take(keys, lines.paths), _take(values, lines.paths), lines, scale, window)
         blocks, places = self.blocks
         shared = query.shape[1] // keys.shape[1]
         biases = self._biases.get((shared, window, query.dtype))
@@ -118,6 +117,18 @@ class Pattern:
             max(sizes),
             max(lengths),
         )
+
+
+@cache
+def flashes(dtype: torch.dtype, width: int, device: torch.device) -> bool:
+    """Whether a GPU has flash attention for heads of this width: those since Ampere, in half precision."""
+    return (
+        dtype in (torch.bfloat16, torch.float16)
+        and width % 8 == 0
+        and width <= 256
+        and torch.backends.cuda.is_flash_attention_available()
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+    )
 
 
 def flashed(query: Tensor, keys: Tensor, values: Tensor, lines: Lines, scale: float, window: int | None) -> Tensor:

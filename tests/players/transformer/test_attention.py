@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redqueen.players.transformer import attention
-from redqueen.players.transformer.attention import NAME, in_one_order, install, pattern
+from redqueen.players.transformer.attention import NAME, flashes, in_one_order, install, pattern
 from redqueen.players.transformer.trie import Run, merge
 from redqueen.types import RedQueenError
 
@@ -266,3 +266,21 @@ def test_an_attention_is_strictly_repeatable_in_its_own_backward_pass_alone(repe
         torch.use_deterministic_algorithms(False)
     assert strict == [False, repeatable, False]
     assert given.grad.tolist() == [8.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width", "built", "capability", "expected"),
+    [
+        (torch.bfloat16, 128, True, (9, 0), True),
+        (torch.bfloat16, 128, True, (8, 0), True),
+        (torch.float32, 128, True, (9, 0), False),
+        (torch.bfloat16, 100, True, (9, 0), False),
+        (torch.bfloat16, 512, True, (9, 0), False),
+        (torch.bfloat16, 128, False, (9, 0), False),
+        (torch.bfloat16, 128, True, (7, 5), False),  # a T4
+    ],
+)
+def test_flash_attention_is_left_to_gpus_that_have_it(monkeypatch, dtype, width, built, capability, expected):
+    monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: built)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert flashes.__wrapped__(dtype, width, torch.device("cuda:0")) is expected

@@ -140,8 +140,8 @@ class Forward:
 
     def pack(self, rows: int) -> None:
         """Makes the products with the weights that the model has now faster, in as much memory again, until
-        `unpack`: where many steps with so many rows are to come."""
-        if not self._short:
+        `unpack`: where many steps with so many rows are to come. On a CPU alone."""
+        if not self._short or self.device.type != "cpu":
             return
         if self._steps is None or not self._steps.stand:
             self._steps = None  # frees its weights first

@@ -8,7 +8,7 @@ than the time in which Python asks for it.
 A recording holds the sizes and the places of all that it reads. So it is made anew where rows leave or need more room:
 a finished row stays, and computes what nobody reads, until half of the rows have finished, and room doubles. Linear
 modules with the same input are multiplied as one, with their LoRA adapters, in copies that live as long as the
-recording.
+recording; larger models' modules one by one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from redqueen.players.transformer.forward import Forward
-from redqueen.players.transformer.products import MOST, Products, linears_of
+from redqueen.players.transformer.products import Products, linears_of
 
+COPIED = (
+    1 << 30
+)  # bytes of weights that are copied, side by side; with more, a product takes so long that one saves little
 FIRST = 3  # the step that is recorded: a reply that is still growing is likely to go on
 
 
@@ -119,7 +122,7 @@ class Together(Products):
         super().__init__()
         groups = list(groups)
         size = sum(module.weight.nbytes for group in groups for module in linears_of(group))
-        self._groups = {group: _Joined(group, copied=size <= MOST) for group in groups if linears_of(group)}
+        self._groups = {group: _Joined(group, copied=size <= COPIED) for group in groups if linears_of(group)}
 
     def together(self, modules: tuple[Any, ...], given: Tensor) -> Sequence[Tensor]:
         joined = self._groups.get(modules)

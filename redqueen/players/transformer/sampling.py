@@ -313,8 +313,9 @@ class Looking:
             wider = self._length + ROOM
             if self.stays:
                 wider = _rounded(min(max(2 * room, wider), max(self._most, self._length)))
-            self._own_keys = [_roomier(layer, wider) for layer in self._own_keys]
-            self._own_values = [_roomier(layer, wider) for layer in self._own_values]
+            for kept in (self._own_keys, self._own_values):
+                for layer, narrow in enumerate(kept):  # one after the other, so that few are held twice
+                    kept[layer] = _roomier(narrow, wider)
             self.changes += 1
 
     def begin_again(self) -> None:

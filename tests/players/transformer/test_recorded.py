@@ -92,7 +92,9 @@ def test_what_cannot_be_recorded_is_said_and_sampled_all_the_same(made, replays,
     assert found == sampled(model, PROMPTS)  # and is said once
 
 
-def test_modules_with_one_input_are_multiplied_as_one(made):
+@pytest.mark.parametrize("copied", [1 << 30, 0])
+def test_modules_with_one_input_are_multiplied_as_one(made, monkeypatch, copied):
+    monkeypatch.setattr(recorded, "COPIED", copied)
     torch.manual_seed(0)
     loaded = made("qwen2", rank=4)
     forward = Forward(loaded.model)

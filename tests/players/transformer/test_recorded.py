@@ -106,27 +106,9 @@ def test_modules_with_one_input_are_multiplied_as_one(made, monkeypatch, copied)
             torch.testing.assert_close(found, module(given))
 
 
-def test_an_adapter_on_some_modules_is_added_to_these():
-    from transformers import AutoModelForCausalLM, Qwen2Config
-
-    from redqueen.players.transformer.loading import LoadedModel, tiny_tokenizer
-
+def test_an_adapter_on_some_modules_is_added_to_these(made):
     torch.manual_seed(0)
-    tokenizer = tiny_tokenizer()
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-    )
-    loaded = add_lora(
-        LoadedModel("some", AutoModelForCausalLM.from_config(config).eval(), tokenizer),
-        4,
-        0,
-        targets=("v_proj", "up_proj"),
-    )
+    loaded = add_lora(made("qwen2"), 4, 0, targets=("v_proj", "up_proj"))
     for name, value in loaded.model.named_parameters():
         if "lora_B" in name:
             nn.init.normal_(value)

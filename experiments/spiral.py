@@ -216,7 +216,7 @@ ELSEWHERE = ("leduc_poker", "connect:3,3,3", "liars_dice:sides=2")
 def scores(learner: Policy, games: Sequence[str]) -> Metrics:
     """The usual figures of the policy in each game, under its name."""
     found: Metrics = {}
-    for measure in measures_of_games([find_game(name) for name in games], learner):
+    for measure in measures_of_games([find_game(name) for name in games], learner, 0):
         found |= measure()
     return found
 

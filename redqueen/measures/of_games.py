@@ -272,7 +272,7 @@ def exploitability_of_uniform(tree: GameTree) -> float:
     return tree.exploitability(tree.strategy(Uniform()))
 
 
-def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 128) -> Sequence[Measure]:
+def usual_measures(game: Game, learner: Policy, seed: int, matches: int = 128) -> Sequence[Measure]:
     """Exact measures where the game allows them, else the score against uniform play where replies are
     listed, else nothing beyond what every step reports; a warning says where a game forgets too much for exact ones. A
     learner that answers in free text is asked instead of read: in a game with few information states its
@@ -300,7 +300,7 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
     return [SampledExploitability(tree, learner, seed), against] if len(tree.states) <= FEW_STATES else [against]
 
 
-def measures_of_games(games: Sequence[Game], learner: Policy, seed: int = 0) -> list[Measure]:
+def measures_of_games(games: Sequence[Game], learner: Policy, seed: int) -> list[Measure]:
     """The usual measures of each game, their figures under its name. Raises RedQueenError for two games of one name,
     by which figures and baselines are kept."""
     names = [game.name for game in games]

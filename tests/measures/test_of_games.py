@@ -63,12 +63,12 @@ def held():
     ids=lambda value: getattr(value, "name", getattr(value, "__name__", "")),
 )
 def test_what_is_measured_suits_the_game_and_the_learner(game, made, kinds):
-    assert [type(measure) for measure in usual_measures(game, made())] == kinds
+    assert [type(measure) for measure in usual_measures(game, made(), 0)] == kinds
 
 
 def test_a_board_with_many_positions_is_measured_by_play_alone(monkeypatch):
     monkeypatch.setattr(measures, "FEW_POSITIONS", 4_000)
-    assert [type(measure) for measure in usual_measures(TicTacToe(), TabularPolicy())] == [Payoff]
+    assert [type(measure) for measure in usual_measures(TicTacToe(), TabularPolicy(), 0)] == [Payoff]
 
 
 def test_a_frozen_copy_is_as_open_as_its_learner():
@@ -151,7 +151,7 @@ def test_measures_state_what_they_rest_on():
     assert exact.references["uniform play"] == pytest.approx(11 / 24)
     sampled = Named("kuhn_poker", SampledExploitability(KUHN, Uniform(), seed=0, samples=16)).basis()
     assert sampled["kuhn_poker/sampled_exploitability"].count == 12
-    regret, against = usual_measures(TicTacToe(), TabularPolicy())
+    regret, against = usual_measures(TicTacToe(), TabularPolicy(), 0)
     start = regret()
     assert {name: each.references["uniform play"] for name, each in regret.basis().items()} == pytest.approx(start)
     assert against.basis()["payoff/uniform"] == Basis(count=128, of="games", references={"an equal player": 0.0})
@@ -159,8 +159,8 @@ def test_measures_state_what_they_rest_on():
 
 def test_seats_that_forget_are_measured_by_their_score():
     with pytest.warns(UserWarning, match="exact measures need perfect recall"):
-        assert [type(each) for each in usual_measures(LastRound(rounds=3), TabularPolicy())] == [Payoff]
-    assert [type(each) for each in usual_measures(LastRound(rounds=2), TabularPolicy())] == [Exploitability]
+        assert [type(each) for each in usual_measures(LastRound(rounds=3), TabularPolicy(), 0)] == [Payoff]
+    assert [type(each) for each in usual_measures(LastRound(rounds=2), TabularPolicy(), 0)] == [Exploitability]
 
 
 def test_held_out_tasks_are_dealt_by_the_seed():

@@ -34,7 +34,7 @@ def test_success_is_measured_on_held_out_tasks():
     assert Success(game, Expert(game), 8, 0)() == {"success": 1.0, "held_out_score": 1.0}
     other = find_game("working:sql:join")
     assert Success(other, Constant("select 1"), 8, 0)() == {"success": 0.0, "held_out_score": 0.0}
-    (measure,) = usual_measures(game, Uniform())
+    (measure,) = usual_measures(game, Uniform(), 0)
     assert measure.basis()["success"] == Basis(count=8, of="tasks", attempts=1)
 
 

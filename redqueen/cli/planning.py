@@ -22,7 +22,7 @@ from redqueen.players.transformer.machine import available
 from redqueen.runs.plan import GPUS, Measured, Sizes, lowered, measured, memory, needed, on_gpu
 from redqueen.runs.run import Schedule
 from redqueen.settings.finding import RECIPES, find_recipe
-from redqueen.settings.learner import LONGEST_REPLY, TABULAR, Learner, usual_dtype
+from redqueen.settings.learner import LONGEST_REPLY, TABULAR, Learner, usual_cache, usual_dtype
 from redqueen.settings.limits import check_settings
 from redqueen.settings.placement import PlayedAhead
 from redqueen.settings.profiles import profiled
@@ -124,7 +124,7 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
         copies=int(compared) + roles.count(FROZEN),
         others=sum(shape_of(name).parameters for name in others) + roles.count(SEPARATE) * shape.parameters,
         cached=shape.cached * bytes_each,
-        cache_gigabytes=1.0 if learner.cache_gigabytes is None else learner.cache_gigabytes,
+        cache_gigabytes=learner.cache_gigabytes or usual_cache(device, GPUS[gpu].gigabytes if gpu else None),
         there=device == "cuda",
         second=_is_placed(config) and config.ahead.sampler_device in (None, learner.device),
     )

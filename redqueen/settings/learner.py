@@ -68,7 +68,8 @@ class Learner:
     max_completion_length: Annotated[int | None, Within(1), unset("INT")] = None
     """tokens of one free-text reply, 64 by default"""
     cache_gigabytes: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
-    """memory for the keys and values that later turns of a step go on from, 1 by default"""
+    """memory for the keys and values of growing replies and of those that later turns of a step go on from, by default
+    1 on a CPU and a tenth of a GPU's; replies for which there is no room wait for others"""
     system_prompt: Annotated[str | None, unset("STR")] = None
     """said to the model before the game speaks; nothing by default"""
     raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
@@ -179,7 +180,7 @@ class Learner:
             system=self.system_prompt or "",
             raw=bool(self.raw_prompt),
             constrain=self.answer is None,
-            cache_gigabytes=1.0 if self.cache_gigabytes is None else self.cache_gigabytes,
+            cache_gigabytes=usual_cache(device) if self.cache_gigabytes is None else self.cache_gigabytes,
             token_budget=tuned.micro_batch_tokens or (8192 if device.startswith("cuda") else 1024),
             betas=tuned.betas,
             weight_decay=tuned.weight_decay,
@@ -300,6 +301,15 @@ NoSolver = Annotated[Flat, Without(SOLVER, "nobody solves a task in this recipe"
 def usual_dtype(device: str) -> Literal["float32", "bfloat16"]:
     """The precision of weights on a device, unless the user says otherwise."""
     return "bfloat16" if device.startswith("cuda") else "float32"
+
+
+def usual_cache(device: str, gigabytes: float | None = None) -> float:
+    """Gigabytes of keys and values on a device, unless the user says otherwise: a GPU that holds few replies at once
+    is kept waiting by each token of them. `gigabytes` are the GPU's, where it is another than the one here."""
+    if not device.startswith("cuda"):
+        return 1.0
+    whole = torch.cuda.get_device_properties(device).total_memory / 2**30 if gigabytes is None else gigabytes
+    return max(1.0, whole / 10)
 
 
 def checked_device(name: str | None) -> str:

@@ -42,7 +42,11 @@ _GPU: Mapping[str, int] = MappingProxyType(
 _GPU_LEARNER: Mapping[str, int | bool] = MappingProxyType(
     {"cache_gigabytes": 16, "gradient_checkpointing": True, "max_completion_length": 1024, "max_prompt_length": 4096}
 )
-_USUAL = {"cache_gigabytes": "1", "max_completion_length": str(LONGEST_REPLY), "max_prompt_length": "no limit"}
+_USUAL = {
+    "cache_gigabytes": "a tenth of the GPU's",
+    "max_completion_length": str(LONGEST_REPLY),
+    "max_prompt_length": "no limit",
+}
 
 
 def profiled(words: Sequence[str], config: type[Any], gpu: bool = False) -> tuple[list[str], str]:

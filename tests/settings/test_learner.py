@@ -1,15 +1,17 @@
 """What a learner is made of by default, what is refused, and how recipes are found."""
 
 from dataclasses import dataclass, make_dataclass
+from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
+import torch
 
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Boxed, Plain
 from redqueen.players.tabular import TabularPolicy
 from redqueen.schedules import anneal
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Learner, usual_cache
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, PartOf, Positive, Share, Within, check_settings
 from redqueen.settings.roles import Plays, bind, learning
 from redqueen.types import Ask, Message, RedQueenError, Seat
@@ -315,3 +317,17 @@ def test_a_model_folder_without_a_chat_template_is_told_in_one_line_unless_that_
     with pytest.warns(UserWarning, match=r"has no chat template: it is shown plain text.* has one in chat_template"):
         Learner(model=str(tmp_path), device="cpu").build_model(3)
     assert Learner(model=str(tmp_path), device="cpu", raw_prompt=True).build_model(3).usual.chat.raw
+
+
+def test_keys_and_values_have_a_tenth_of_a_gpu(monkeypatch):
+    asked = []
+
+    def properties(device):
+        asked.append(device)
+        return SimpleNamespace(total_memory=80 * 2**30)
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", properties)
+    assert usual_cache("cpu") == 1.0
+    assert usual_cache("cuda:1") == pytest.approx(8.0) and asked == ["cuda:1"]
+    assert usual_cache("cuda", 141.0) == pytest.approx(14.1)
+    assert usual_cache("cuda", 6.0) == 1.0

@@ -116,7 +116,12 @@ def test_a_process_trains_as_this_one_does(staleness, tmp_path):
         ]
         if not staleness:  # nothing is said of a queue where there is none
             found = [[{k: v for k, v in line.items() if "queue" not in k} for line in each] for each in found]
-        assert found[0] == found[1] == found[2]
+        assert found[1] == found[2]
+        # log-probabilities may differ in their last bits: some processors round by where numbers lie in memory
+        for here, there in zip(found[0], found[1], strict=True):
+            assert there == {
+                k: pytest.approx(v, rel=1e-6, abs=1e-7) if type(v) is float else v for k, v in here.items()
+            }
 
 
 def _placed(config, staleness, placement):

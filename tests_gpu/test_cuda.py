@@ -22,15 +22,12 @@ from redqueen.players.transformer.loading import LoadedModel
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.sampling import Manner, sample
 from tests.players.transformer.test_policy import batch_of, questions, single, talked
+from tests.players.transformer.test_recorded import APART, LONG, PROMPTS, STOPS, sampled
 
 HERE = os.environ.get("REDQUEEN_GPU", "cuda")  # "cpu" tries the tests themselves
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FAMILIES = pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "mistral", "gemma3", "gpt2"])
 RANKS = pytest.mark.parametrize("rank", [0, 4])
-PROMPTS = [(1, 2, 3, 4, 5), (7,), (1, 2, 3, 4, 5), (9, 8), (1, 2, 3), (7,), (1, 2, 3, 4, 5)]
-LONG = [tuple(range(1, 300))] * 3 + [tuple(range(2, 290))]
-APART = [(1, 2, 3, 4, 5), (7,), (9, 8)]
-STOPS = frozenset(range(12))
 
 
 def moved(loaded, dtype=torch.float32):
@@ -38,18 +35,12 @@ def moved(loaded, dtype=torch.float32):
     return LoadedModel(loaded.name, deepcopy(loaded.model).to(HERE, dtype), loaded.tokenizer)
 
 
-def replies(model, prompts, limit=70):
-    forward = Forward(model)
-    seeds = [derive(4, n) for n in range(len(prompts))]
-    return sample(forward, KeyValueStore(forward, 100_000), prompts, seeds, Manner(STOPS, limit, 1.0))
-
-
 @RANKS
 @FAMILIES
 @pytest.mark.parametrize("prompts", [PROMPTS, APART, LONG], ids=["some shared", "apart", "long"])
 def test_it_says_the_same_words(made, family, prompts, rank):
     loaded = made(family, rank)
-    expected, found = replies(loaded.model, prompts), replies(moved(loaded).model, prompts)
+    expected, found = sampled(loaded.model, prompts), sampled(moved(loaded).model, prompts)
     assert recorded._can_record
     for one, other in zip(expected, found, strict=True):
         assert one.tokens == other.tokens
@@ -59,16 +50,16 @@ def test_it_says_the_same_words(made, family, prompts, rank):
 @FAMILIES
 def test_recorded_steps_are_those_of_single_operations(made, monkeypatch, family):
     loaded = moved(made(family, 4))
-    found = replies(loaded.model, PROMPTS)
+    found = sampled(loaded.model, PROMPTS)
     monkeypatch.setattr(recorded, "_can_record", False)
-    for one, other in zip(replies(loaded.model, PROMPTS), found, strict=True):
+    for one, other in zip(sampled(loaded.model, PROMPTS), found, strict=True):
         assert one.tokens == other.tokens
         np.testing.assert_allclose(other.logprobs, one.logprobs, atol=1e-4)
 
 
 def test_a_reply_is_the_same_alone_and_in_company(made):
     loaded = moved(made("qwen3", 4))
-    together = replies(loaded.model, PROMPTS)
+    together = sampled(loaded.model, PROMPTS)
     forward = Forward(loaded.model)
     for number, prompt in enumerate(PROMPTS):
         manner = Manner(STOPS, 70, 1.0)
@@ -103,22 +94,16 @@ def test_an_update_is_that_of_the_processor(made, family, rank, held):
 def test_two_trainings_of_one_seed_are_one(made, dtype, shape, tmp_path):
     """Bit for bit, and so is one that goes on from its checkpoint."""
 
+    def begun():
+        loaded = moved(made("qwen3", 4 if shape == "adapter" else 0), dtype)
+        return TransformerPolicy(loaded, constrain=False, max_completion_length=40, learning_rate=1e-2)
+
     def trained(stop=None):
-        policy = TransformerPolicy(
-            moved(made("qwen3", 4 if shape == "adapter" else 0), dtype),
-            constrain=False,
-            max_completion_length=40,
-            learning_rate=1e-2,
-        )
+        policy = begun()
         for step in range(4):
             if step == stop:
                 policy.save(tmp_path)
-                policy = TransformerPolicy(
-                    moved(made("qwen3", 4 if shape == "adapter" else 0), dtype),
-                    constrain=False,
-                    max_completion_length=40,
-                    learning_rate=1e-2,
-                )
+                policy = begun()
                 policy.load(tmp_path)
             policy.update(batch_of([*single(policy, questions()), *talked(policy, seed=step)]), Reinforce())
         return policy
@@ -172,11 +157,10 @@ def test_two_streams_take_turns_on_one_model(made):
     assert [[texts[n] for n in range(len(asked))] for texts in found] == expected
 
 
-def run(*words, **environment):
+def run(*words):
     command = [sys.executable, "-m", "redqueen", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, env={**os.environ, **environment})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-3000:]
-    return done.stdout + done.stderr
 
 
 def metrics(folder):

@@ -1,5 +1,6 @@
-"""One engine on one GPU, in a process of its own: `python -m experiments.speed._on_gpu WHO WORK...`, where WHO is
-redqueen, singly (redqueen without recorded steps), transformers, trl, trl-vllm or vllm.
+"""One engine on one GPU, in a process of its own: `python -m experiments.speed._on_gpu WHO REPEATS WORK...`, where
+WHO is redqueen, singly (redqueen without recorded steps), transformers, trl, trl-vllm or vllm. Every work is done once
+more than REPEATS, the first of which loads what it needs; an update twice, whatever REPEATS says.
 
 The model has the shape of Qwen3-0.6B and random weights, in bfloat16: no reply ends before its limit, and an engine
 that is given the same prompts does the same work. A work is one word:

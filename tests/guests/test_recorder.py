@@ -384,8 +384,10 @@ def test_a_match_that_nobody_plays_any_more_is_not_offered(endpoint, monkeypatch
 def test_the_clients_of_openai_understand_the_answers(endpoint):
     openai = pytest.importorskip("openai")
     tools = [{"type": "function", "function": FUNCTION}]
-    with seated(endpoint, CALL, "two", CALL, "three") as chair:
-        client = openai.OpenAI(base_url=chair.url, api_key=chair.key, max_retries=0)
+    with (
+        seated(endpoint, CALL, "two", CALL, "three") as chair,
+        openai.OpenAI(base_url=chair.url, api_key=chair.key, max_retries=0) as client,
+    ):
         answer = client.chat.completions.create(model="agent", messages=CHAT, tools=tools)
         assert answer.choices[0].message.tool_calls[0].function.arguments == '{"what": "cups"}'
         chunks = list(client.chat.completions.create(model="agent", messages=CHAT, stream=True))
@@ -401,8 +403,10 @@ def test_the_clients_of_openai_understand_the_answers(endpoint):
 def test_the_client_of_anthropic_understands_the_answers(endpoint):
     anthropic = pytest.importorskip("anthropic")
     tools = [{"name": "find", "description": "finds things", "input_schema": PARAMETERS}]
-    with seated(endpoint, CALL, CALL) as chair:
-        client = anthropic.Anthropic(base_url=chair.url.removesuffix("/v1"), api_key=chair.key, max_retries=0)
+    with (
+        seated(endpoint, CALL, CALL) as chair,
+        anthropic.Anthropic(base_url=chair.url.removesuffix("/v1"), api_key=chair.key, max_retries=0) as client,
+    ):
         asked = {"model": "agent", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}], "tools": tools}
         answer = client.messages.create(**asked)
         assert answer.content[1].input == {"what": "cups"}

@@ -18,7 +18,7 @@ from redqueen.trials.experiment import Difference, Experiment, Training, Trial, 
 from redqueen.trials.starts import Start, warmed
 from redqueen.types import Trajectory
 
-WORKED = "redqueen.recipes.labels.mr_rlvr.questions:Worked"
+WORKED = "worked"
 WARM = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=32, learning_rate=2e-3),
     questions=WORKED,

@@ -997,6 +997,13 @@ def test_evaluate_refuses_what_cannot_be_played_before_it_measures(words, expect
     assert expected in complaint("evaluate", "run", *words.split())
 
 
+def test_what_only_its_recipe_can_measure_is_evaluated_as_it_was_measured(here, said, complaint):
+    assert main(["train", "mental_arena", "--steps", "1", "--tasks", "4", "--measured", "4", "--output", "talks"]) == 0
+    text = said("evaluate", "talks")
+    assert "talks, after 1 steps" in text and "no_gate/diagnosed" in text
+    assert "--matches has no effect here" in complaint("evaluate", "talks", "--matches", "4")
+
+
 def test_a_number_of_problems_must_be_one(run, complaint):
     assert "matches must be at least 1, not 0" in complaint("evaluate", "run", "--matches", "0")
 

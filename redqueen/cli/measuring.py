@@ -24,9 +24,17 @@ from redqueen.measures.ladder import Ladder, ladder
 from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.protocols import Game, Player, Policy, Questions
-from redqueen.runs.folder import settings, stored_games, stored_measure, stored_policy, stored_questions
+from redqueen.runs.folder import (
+    games_named,
+    settings,
+    stored_games,
+    stored_measure,
+    stored_policy,
+    stored_questions,
+)
 from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
+from redqueen.runs.train import measured
 from redqueen.settings.limits import Count, Within, check_settings, unset
 from redqueen.types import RedQueenError
 from redqueen.views.report.collected import write_tournament
@@ -85,11 +93,42 @@ def _evaluate(options: EvaluateOptions) -> None:
     if options.game is None and (questions := stored_questions(options.run)) is not None:
         _evaluate_answers(questions, options)
         return
-    games = [find_game(options.game)] if options.game else stored_games(options.run)
+    games = [find_game(options.game)] if options.game else _games_of(options.run)
+    if not games:
+        _evaluate_as_trained(options)
+        return
     policy = stored_policy(options.run, options.step)
     meeting = [_meeting(game, policy, options, several=len(games) > 1) for game in games]
     for game, players in zip(games, meeting, strict=True):
         _evaluate_game(game, policy, players, options)
+
+
+def _games_of(run: Path) -> list[Game]:
+    """The games of a run that others can meet its policy in, or that it plays alone; none where one of them has more
+    seats, or where nothing but its recipe knows what it plays."""
+    try:
+        games = stored_games(run)
+    except RedQueenError:
+        if games_named(settings(run)):
+            raise
+        return []
+    return games if all(len(game.roles) <= 2 for game in games) else []
+
+
+def _evaluate_as_trained(options: EvaluateOptions) -> None:
+    """Prints what the recipe of a run measures. Raises RedQueenError for what would have no effect on it."""
+    for name in ("against", "matches", "seed"):
+        if getattr(options, name) != getattr(EvaluateOptions, name):
+            raise RedQueenError(f"--{name} has no effect here: {options.run} is measured as its recipe measures it")
+    updates, figures = measured(options.run, options.step)
+    console = Console()
+    console.print(f"{options.run}, after {updates} steps", markup=False, highlight=False)
+    if not figures:
+        raise RedQueenError("its recipe measures nothing: redqueen report shows what each step reported")
+    table = _measured()
+    for key, value in figures.items():
+        table.add_row(escape(key), f"{value:.4f}")
+    console.print(table)
 
 
 def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool) -> list[Player]:

@@ -27,6 +27,7 @@ import numpy as np
 import torch
 
 from redqueen.runs.checkpoints import facts_of
+from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Line, Run, Schedule, Watcher, read_metrics
 from redqueen.settings.finding import places
 from redqueen.settings.learner import TABULAR, Learner
@@ -318,6 +319,7 @@ def check_seed(recipe: ModuleType, config: Any) -> None:
         told = all(line.keys() - {"step", "samples"} for line in metrics(runs[0]))  # which are there without it
         assert told, f"the recipe {name} reports nothing: call run.report(...) in each step"
         assert steps == list(range(len(steps))), f"the recipe {name} reports the steps {steps}: each once, from 0 on"
+        stored_episodes(runs[0].folder)  # raises where what it recorded cannot be read
         first, again, other = (left_behind(run) for run in runs)
         differs = [what for what in first if first[what] != again[what]]
         assert not differs, (

@@ -45,6 +45,7 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "roled": "redqueen.questions.roled:roled",
         "paired": "redqueen.questions.pair_verdicts:paired",
         "rhymes": "redqueen.questions.small.rhymes:Rhymes",
+        "worked": "redqueen.questions.small.worked:Worked",
         "translation": "redqueen.questions.small.translation:Translation",
         "done": "redqueen.questions.task_done:Done",
         "hindsight": "redqueen.questions.set_by_doing:SetByDoing",

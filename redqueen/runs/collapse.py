@@ -53,10 +53,12 @@ class Watch:
             if getattr(self, name) < smallest:
                 flag = "--" + name.replace("_", "-")
                 raise RedQueenError(f"{flag} must be at least {smallest}, not {getattr(self, name)}")
-        if not self.lost_share > 0.0 or not 0.0 <= self.lowest_entropy < 1.0 < self.highest_entropy:
-            raise RedQueenError(
-                "--lost-share must be above 0, --lowest-entropy from 0 to below 1, --highest-entropy above 1"
-            )
+        if not self.lost_share > 0.0:
+            raise RedQueenError(f"--lost-share must be above 0, not {self.lost_share:g}")
+        if not 0.0 <= self.lowest_entropy < 1.0:
+            raise RedQueenError(f"--lowest-entropy must be at least 0 and below 1, not {self.lowest_entropy:g}")
+        if not self.highest_entropy > 1.0:
+            raise RedQueenError(f"--highest-entropy must be above 1, not {self.highest_entropy:g}")
         if self.score:
             direction(self.score)
 

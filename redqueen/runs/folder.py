@@ -100,6 +100,19 @@ def stored_policy(folder: Path, step: int | Literal["best", "start"] | None = No
     config = settings(folder)
     if step == "start":
         return _built(folder, config)
+    chosen = stored_checkpoint(folder, step)
+    policy_folder = chosen / "learner"
+    if not policy_folder.is_dir():
+        raise RedQueenError(f"{chosen} holds no policy called learner")
+    policy = TabularPolicy() if (policy_folder / "table.json").exists() else _built(folder, config)
+    with fitting(chosen):
+        policy.load(policy_folder)
+    return policy
+
+
+def stored_checkpoint(folder: Path, step: int | Literal["best"] | None = None) -> Path:
+    """The newest checkpoint of a run, the one after `step` updates, or that of the best measurement. Raises
+    RedQueenError where there is none, or it is damaged."""
     saved = checkpoints(folder)
     if not saved:
         raise RedQueenError(f"{folder} has no checkpoint yet")
@@ -115,13 +128,7 @@ def stored_policy(folder: Path, step: int | Literal["best", "start"] | None = No
             raise RedQueenError(f"{folder} has no checkpoint at step {step}: it has {', '.join(map(str, named))}")
         chosen = named[step]
     check(chosen)
-    policy_folder = chosen / "learner"
-    if not policy_folder.is_dir():
-        raise RedQueenError(f"{chosen} holds no policy called learner")
-    policy = TabularPolicy() if (policy_folder / "table.json").exists() else _built(folder, config)
-    with fitting(chosen):
-        policy.load(policy_folder)
-    return policy
+    return chosen
 
 
 def _built(folder: Path, config: Mapping[str, Any]) -> Policy:

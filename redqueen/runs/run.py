@@ -402,11 +402,8 @@ class Run:
         credit: dict[int, dict[str, Any]] = {number: {} for number in kept}
         for trajectory, advantage in zip(trajectories, advantages, strict=True):
             if id(trajectory.episode) in credit:
-                credit[id(trajectory.episode)][str(trajectory.seat)] = {
-                    "rewards": _known(trajectory.rewards),
-                    "advantages": _known(advantage),
-                    "parts": {name: _known(values) for name, values in trajectory.parts.items()},
-                }
+                seats = credit[id(trajectory.episode)]
+                seats[str(trajectory.seat)] = _credited(trajectory, advantage, seats.get(str(trajectory.seat)))
         if not episodes:
             return
         folder = self.folder / "episodes"
@@ -598,6 +595,31 @@ def _spread(things: Sequence[int], count: int) -> list[int]:
         return list(things)
     last = max(count - 1, 1)
     return [things[place * (len(things) - 1) // last] for place in range(count)]
+
+
+def _credited(trajectory: Trajectory, advantages: np.ndarray, before: dict[str, Any] | None) -> dict[str, Any]:
+    """The credit of a seat in the record of an episode, a number for each turn that the seat played: None for one that
+    the trajectory does not hold as it was played, unless it was credited `before`."""
+    played = [turn for turn in trajectory.episode.turns if turn.ask.seat == trajectory.seat]
+    places: list[int | None] = list(range(len(played)))
+    if len(played) != len(trajectory.turns):
+        numbers = {id(turn): number for number, turn in enumerate(played)}
+        places = [numbers.get(id(turn)) for turn in trajectory.turns]
+
+    def placed(values: np.ndarray, earlier: list[float | None] | None) -> list[float | None]:
+        found = list(earlier or [None] * len(played))
+        for place, value in zip(places, _known(values), strict=True):
+            if place is not None:
+                found[place] = value
+        return found
+
+    earlier = before or {"rewards": None, "advantages": None, "parts": {}}
+    parts = {name: placed(values, earlier["parts"].get(name)) for name, values in trajectory.parts.items()}
+    return {
+        "rewards": placed(trajectory.rewards, earlier["rewards"]),
+        "advantages": placed(advantages, earlier["advantages"]),
+        "parts": {**earlier["parts"], **parts},
+    }
 
 
 def _known(values: np.ndarray) -> list[float | None]:

@@ -12,25 +12,29 @@ import hashlib
 import json
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
 from redqueen.games.catalogue import find_game
 from redqueen.play.lockstep import check_ends
-from redqueen.protocols import Policy
+from redqueen.protocols import Measure, Policy, Resumable
 from redqueen.records import plain
+from redqueen.runs.checkpoints import read_checkpoint
 from redqueen.runs.collapse import Watch
-from redqueen.runs.folder import games_named, rebuild, settings
-from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, guarded
+from redqueen.runs.folder import games_named, rebuild, settings, stored_checkpoint
+from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, guarded, numbers
 from redqueen.runs.versions import versions
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.fitting import fitting
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
-from redqueen.types import RedQueenError
+from redqueen.trust.door import shut
+from redqueen.types import Metrics, RedQueenError
 
 UNBEGUN = (LOCK, ".config.json.writing")  # what a training leaves that is killed before it begins
 SAME = ("recipe", "config", "seed", "schedule", "watch")  # what makes two trainings one
@@ -124,6 +128,43 @@ def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:
     if games:
         refuse_solver(config, [role for game in games for role in game.roles])
     return guarded(lambda: recipe.train(config, run), run)
+
+
+def measured(folder: Path, step: int | None = None) -> tuple[int, Metrics]:
+    """What the recipe of a run measures, of the newest checkpoint or of the one after `step` updates: the number of its
+    updates, and the figures. Nothing in the folder changes."""
+    found = settings(folder)
+    schedule = rebuild(Schedule, found["schedule"])
+    with TemporaryDirectory() as elsewhere, shut():
+        run = _Measuring(Path(elsewhere), found["seed"], schedule, tests=found.get("tests", 0))
+        run.checkpoint = stored_checkpoint(folder, step)
+        with suppress(_Measured):
+            trained(find_recipe(found["recipe"]), found, run)
+        return run.step, run.figures
+
+
+class _Measured(Exception):
+    """A training has come to its loop, of which only the measures were wanted."""
+
+
+class _Measuring(Run):
+    """A run that measures `checkpoint` where its training would begin, and ends there."""
+
+    checkpoint: Path
+    figures: Metrics
+
+    def steps(
+        self,
+        count: int,
+        policies: Sequence[Policy],
+        parts: Sequence[Resumable] = (),
+        measures: Sequence[Measure] = (),
+    ) -> Iterator[int]:
+        self._sample(measures)
+        self.step = read_checkpoint(self.checkpoint, policies, [*parts, *measures])["step"]
+        self._measure(measures)
+        self.figures = numbers(self._line)
+        raise _Measured
 
 
 def refuse_solver(config: Any, roles: Collection[str]) -> None:

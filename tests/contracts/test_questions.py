@@ -13,7 +13,7 @@ from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Refusal, Task
 
 NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")
-NOBODY_PROPOSES = ("matchups", "known", "chain", "done", "cued", "roled", "paired", "rhymes", "translation")
+NOBODY_PROPOSES = ("matchups", "known", "chain", "done", "cued", "roled", "paired", "rhymes", "translation", "worked")
 WITHOUT_DEMONSTRATIONS = ("matchups", "known")
 SHOWING_REPLIES_ALONE = ("instructions", "preferences")
 WITH_AN_EXTRA = ("reasoning_gym",)  # which is the name of its library too

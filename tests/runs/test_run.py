@@ -33,9 +33,10 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.small.sums import Sums
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.runs.checkpoints import check, checkpoints
+from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, alarms_of, guarded, read_final, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.types import Ask, Match, Message, NonFiniteLoss, RedQueenError, Seat, Unreachable
+from redqueen.types import Ask, Match, Message, NonFiniteLoss, RedQueenError, Seat, Turn, Unreachable
 
 GAME = KuhnPoker()
 OFTEN = Schedule(evaluate_every=1, checkpoint_every=3, keep_checkpoints=2, record_episodes=4)
@@ -153,6 +154,26 @@ def test_recorded_episodes_can_be_replayed(tmp_path):
                 assert len(given["rewards"]) == len(given["advantages"]) == len(turns)
                 scores = {str(each): value for each, value in episode.outcome.scores.items()}
                 assert sum(given["rewards"]) == scores[seat]
+
+
+def test_credit_stands_at_the_turn_that_earned_it(tmp_path):
+    """Some recipes learn from single turns, or from another reply in the place of one that was played."""
+    learner = tabular()
+    run = Run(tmp_path, schedule=Schedule(record_episodes=8))
+    for _ in run.steps(1, [learner]):
+        matches = [Match(GAME, GAME.tasks()[0], dict.fromkeys(GAME.roles, learner), number) for number in range(8)]
+        played = spoken_by(learner, score(play(matches, Random(0)), payoff))
+        found = [each for each in played if len(each.turns) == 2]
+        assert found, "somebody bet after passing"
+        longer = found[0]
+        first, last = longer.turns
+        other = Turn(last.ask, replace(last.reply))  # taught, not played
+        taught = [
+            replace(longer, turns=(turn,), rewards=np.array([worth])) for turn, worth in ((first, 3.0), (other, 5.0))
+        ]
+        run.report(learner, taught, [np.array([7.0]), np.array([9.0])], {})
+    (episode,) = [credit for _, found, credit in stored_episodes(tmp_path)]
+    assert episode == {str(longer.seat): {"rewards": [3.0, None], "advantages": [7.0, None], "parts": {}}}
 
 
 def test_no_episodes_are_recorded_where_none_are_wanted(tmp_path):

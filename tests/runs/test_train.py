@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from redqueen.cli.main import main
-from redqueen.contracts.recipes import TINY, shrunk, trained
+from redqueen.contracts.recipes import TINY, shrunk, small, trained
 from redqueen.curricula.held_out import held_out
 from redqueen.players.language.saying import hearing
 from redqueen.questions.catalogue import find_questions
@@ -13,8 +13,8 @@ from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.games import magnetic
 from redqueen.runs import run as run_module
 from redqueen.runs.folder import settings, stored_tests
-from redqueen.runs.run import Schedule, read_final, read_metrics
-from redqueen.runs.train import train
+from redqueen.runs.run import Schedule, numbers, read_final, read_metrics
+from redqueen.runs.train import measured, train
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.speech import Speech
@@ -199,3 +199,13 @@ def test_config_is_written_first(tmp_path, monkeypatch):
     train("magnetic", dataclasses.replace(CONFIG, steps=1), tmp_path)
     assert written[0] == "config.json"
     assert "measures.json" in written
+
+
+@pytest.mark.parametrize("name", ["epo", "self_redteam"])
+def test_a_run_is_measured_again_as_it_measured_itself(tmp_path, name):
+    """Others meet its policy in no game of two seats; what its recipe measures can be had all the same."""
+    train(name, small(find_recipe(name), steps=1), tmp_path, schedule=Schedule(checkpoint_every=1))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    steps, figures = measured(tmp_path)
+    assert (steps, figures) == (1, numbers(read_final(tmp_path)))
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

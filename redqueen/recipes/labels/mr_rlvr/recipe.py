@@ -47,7 +47,7 @@ from redqueen.settings.update import Update
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m", max_completion_length=128)
-    questions: str = "redqueen.recipes.labels.mr_rlvr.questions:Worked"  # or a file with solutions
+    questions: str = "worked"  # or a file with solutions
     first: First = "fill"
     """what the first stage trains on: numbers to fill in, steps to put in order, or none"""
     first_steps: Annotated[Count, NotWith("first", "none")] = 80  # of the first stage

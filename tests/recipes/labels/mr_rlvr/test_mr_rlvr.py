@@ -12,8 +12,8 @@ from redqueen.players.scripted import Scripted
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.step_traces import Trace
+from redqueen.questions.small.worked import Worked
 from redqueen.recipes.labels.mr_rlvr import recipe as mr_rlvr
-from redqueen.recipes.labels.mr_rlvr.questions import Worked
 from redqueen.recipes.labels.mr_rlvr.steps import (
     NUMBER,
     WANTED,

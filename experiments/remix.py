@@ -101,7 +101,9 @@ SUMS = Experiment(
     title="ReMix on sums, a tiny transformer",
     asked="Does ReMix come as far as on-policy updates do, with half of the attempts, and what does without its parts?",
     trial=Training(train),
-    config=Config(warmed(max_completion_length=12), questions="sums", steps=150, tasks=16, attempts=8),
+    config=Config(
+        warmed(max_completion_length=12, learning_rate=3e-4), questions="sums", steps=150, tasks=16, attempts=8
+    ),
     starts={"learner.model": Start(WARM)},
     variants={
         REMIX: {},

@@ -26,6 +26,7 @@ from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tourn
 from redqueen.protocols import Game, Player, Policy, Questions
 from redqueen.runs.folder import (
     games_named,
+    made_game,
     settings,
     stored_games,
     stored_measure,
@@ -106,6 +107,8 @@ def _evaluate(options: EvaluateOptions) -> None:
 def _games_of(run: Path) -> list[Game]:
     """The games of a run that others can meet its policy in, or that it plays alone; none where one of them has more
     seats, or where nothing but its recipe knows what it plays."""
+    if made_game(run):
+        return []
     try:
         games = stored_games(run)
     except RedQueenError:

@@ -11,7 +11,7 @@ from redqueen.cli.words import parse
 from redqueen.contracts.recipes import roles_of, shrunk
 from redqueen.markup import visible
 from redqueen.players.language.saying import Speaker, hearing
-from redqueen.runs.run import Run
+from redqueen.runs.run import Run, Schedule
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import check_settings
 from redqueen.settings.roles import seat_of
@@ -33,7 +33,7 @@ def prompts(words: Sequence[str]) -> None:
 
     # a run records what is learned from; here every ask counts, also those of labellers and measures
     with tempfile.TemporaryDirectory() as folder, hearing(listen):
-        recipe.train(shrunk(config), Run(Path(folder), 0))
+        recipe.train(shrunk(config), Run(Path(folder), schedule=Schedule(test_replies=8, record_episodes=0)))
     for seat, (speaker, ask) in heard.items():
         print(f"--- {seat} ({speaker.name}) ---\n{visible(shown(speaker, ask))}\n")
     roles = roles_of(type(config))

@@ -48,6 +48,7 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "working": "redqueen.worlds.catalogue:working",
         "hosted": "redqueen.worlds.catalogue:hosted",
         "threaded": "redqueen.games.threaded:threaded",
+        "red_team": "redqueen.questions.small.red_words:red_team",
         "continued": "redqueen.runs.continued:continued",
         "agent": "redqueen.guests.agents:agent",
         "visited": "redqueen.guests.agents:visited",

@@ -143,14 +143,24 @@ def _built(folder: Path, config: Mapping[str, Any]) -> Policy:
 
 def stored_game(folder: Path) -> Game:
     """The game a run was trained on (the first, if there were several)."""
-    with shut():
-        return find_game(game_specs(folder)[0])
+    return stored_games(folder)[0]
 
 
 def stored_games(folder: Path) -> list[Game]:
-    """All games a run was trained on."""
+    """All games a run was trained on, by its settings or as its recipe makes it (`game_played`)."""
+    if made := made_game(folder):
+        return [made]
     with shut():
         return [find_game(spec) for spec in game_specs(folder)]
+
+
+def made_game(folder: Path) -> Game | None:
+    """The game that the recipe of a run makes of other settings, where these name none."""
+    found = settings(folder)
+    with shut():
+        offered = None if games_named(found) else _offered(found, "game_played")
+        made: Game | None = offered() if offered else None
+        return made
 
 
 def game_specs(folder: Path) -> list[str]:
@@ -166,6 +176,8 @@ def recorded_game(name: str, folder: Path, own: bool = True) -> Game:
     """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped. Unless
     `own`, only shipped ones are looked at: nobody's code is imported because a folder names it."""
     refused: Untrusted | None = None
+    if own and (made := made_game(folder)) and made.name == name:
+        return made
     for spec in [*_chosen_games(folder), spec_of(name)]:
         if not own and spec.partition(":")[0] not in {**GAMES, **ADAPTERS}:
             continue

@@ -18,7 +18,7 @@ from typing import Protocol, cast
 from redqueen.catalogue import Catalogue
 from redqueen.chance import derive
 from redqueen.checks.safety import Exchange, Labels
-from redqueen.games.red_team import BENIGN, HARMFUL, OPENING, Crossing, Question, World, hidden, read_hidden
+from redqueen.games.red_team import BENIGN, HARMFUL, OPENING, Crossing, Question, RedTeam, World, hidden, read_hidden
 from redqueen.protocols import lacking
 from redqueen.questions.data_rows import names_data
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
@@ -238,6 +238,11 @@ _FILE = "prompts"
 _CATALOGUE = Catalogue(
     "red team world", WORLDS, "redqueen.worlds", {_FILE: "redqueen.questions.red_prompts:RedPrompts"}
 )
+
+
+def red_team(world: str = "red_team") -> RedTeam:
+    """The game of an attacker and a defender in a world that `find_world` finds."""
+    return RedTeam(find_world(world))
 
 
 def find_world(spec: str) -> RedTeamWorld:

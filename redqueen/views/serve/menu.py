@@ -21,7 +21,7 @@ from redqueen.play.table import Table
 from redqueen.players.scripted import FirstChoice
 from redqueen.protocols import Forgets, Game, Player, StatesInformation, has
 from redqueen.runs.checkpoints import best_checkpoints, checkpoints
-from redqueen.runs.folder import game_specs, stored_questions
+from redqueen.runs.folder import game_specs, made_game, stored_questions
 from redqueen.runs.named_players import find_player, mind_of, unnamed
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
@@ -143,8 +143,9 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
             "them, --game GAME sits down to another game"
         )
     found = {}
+    made = None if named else made_game(folder)
     for spec in [named] if named else game_specs(folder):
-        game = find_game(spec)
+        game = made or find_game(spec)
         if len(game.roles) > 1:
             found[game.name] = Offered(spec, game, tuple(game.tasks()), _bots(game))
         elif named:

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.payoff_table import safety_payoff
 from redqueen.credit.rewards import score
+from redqueen.games.red_team import RedTeam
 from redqueen.measures.recitations import demonstrated
 from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
@@ -103,3 +104,8 @@ def train(config: Config, run: Run) -> Policy:
             run.report(policy, own, advantages, metrics)
         run.note(figures(episodes) | judge.metrics())
     return answers
+
+
+def game_played(config: Config) -> RedTeam:
+    """The game of a run with these settings, for those who play its episodes again."""
+    return RedTeam(find_world(config.prompts))

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from redqueen.cli.main import main
 from redqueen.credit.payoff_table import general_sum, zero_sum
+from redqueen.games.catalogue import find_game
 from redqueen.games.red_team import hidden
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.small.red_styles import RedStyles
@@ -13,7 +15,9 @@ from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.recipes.adversaries.self_redteam import recipe as self_redteam
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.recipe import Config, train
+from redqueen.runs.folder import stored_games
 from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.runs.train import train as train_and_keep
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
 from redqueen.settings.update import Update
@@ -182,3 +186,22 @@ def test_static_prompts_teach_nothing_about_other_ways(tmp_path):
     errors = RedStyles().errors(run_of(tmp_path, config)[1])
     assert errors[0] == pytest.approx((0.02, 0.02), abs=0.08)
     assert errors[1:] == [(0.5, 0.5)] * 3
+
+
+@pytest.mark.parametrize("prompts", ["red_team:thoughts=false", "red_styles", "prompts:path={},thoughts=false"])
+def test_what_was_recorded_is_played_again_in_the_same_world(tmp_path, capsys, prompts):
+    """The settings of a run name the world, and no game."""
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(f'{{"prompt": "Do {n}.", "label": "harmful"}}\n' for n in range(20)))
+    (tmp_path / "own.py").write_text(
+        "from redqueen.checks.safety import Labels\n"
+        "class Never:\n    def __call__(self, given):\n        return [Labels(False, False, False) for _ in given]\n"
+    )
+    judge = {"judge": f"{tmp_path / 'own.py'}:Never", "benign": 0.0} if "path" in prompts else {}
+    config = replace(SMALL, prompts=prompts.format(file), imitation=0.0, steps=1, **judge)
+    train_and_keep("self_redteam", config, tmp_path / "run")
+    assert main(["replay", str(tmp_path / "run"), "0.0"]) == 0
+    assert "replayed: every ask and the outcome are the same" in capsys.readouterr().out
+    (game,) = stored_games(tmp_path / "run")
+    assert find_game("red_team:red_styles").name == "red_team:red_styles"
+    assert game.name.startswith("red_team:")

@@ -214,6 +214,7 @@ TASK_FACTS: Mapping[str, str] = {
     "hint": "what the proposer said about its program: questions of programs and expressions",
     "hinted": "the level of the hint that is shown with it, in training alone: curricula.hints",
     "hops": "how many documents lead to the answer: questions of knowledge",
+    "horizon": "the most turns of its episode, where these grow with training: agentgym_rl",
     "level": "the level that the task was dealt from: curricula.levels",
     "liked": "the numbers of the aspects that the expert is told: critique",
     "margin": "by how much the chosen reply of a pair is better: data sets, credit.pairs",

@@ -17,7 +17,7 @@ from random import Random
 from redqueen.chance import derive
 from redqueen.play.table import Table, tell, waits
 from redqueen.progress import stage
-from redqueen.protocols import Game, Player
+from redqueen.protocols import Game, HasHorizon, Player, has
 from redqueen.types import Ask, Episode, Match, Message, RedQueenError, Reply
 
 SETTLED = 0.05  # seconds in which no program has asked anything new
@@ -109,8 +109,11 @@ def check_ends(game: Game) -> None:
 
 def replay(game: Game, episode: Episode) -> Episode:
     """The new record of an episode that is played again from its task, seed and replies. Raises RedQueenError at the
-    first ask that differs from the record, which it names, and for a task that the game cannot play."""
+    first ask that differs from the record, which it names, and for a task that the game cannot play. Where the task
+    states a horizon, the game is played within it."""
     try:
+        if "horizon" in episode.task.facts and has(game, HasHorizon):
+            game = game.within(episode.task.facts["horizon"])
         return _replayed(game, episode)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         said = f"{type(error).__name__}: {error}"

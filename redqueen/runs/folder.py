@@ -155,11 +155,13 @@ def stored_games(folder: Path) -> list[Game]:
 
 
 def made_game(folder: Path) -> Game | None:
-    """The game that the recipe of a run makes of other settings, where these name none."""
-    found = settings(folder)
+    """The game that the recipe of a run makes of its settings, where it is none that these name."""
     with shut():
-        offered = None if games_named(found) else _offered(found, "game_played")
-        made: Game | None = offered() if offered else None
+        try:
+            offered = _offered(settings(folder), "game_played")
+            made: Game | None = offered() if offered else None
+        except Untrusted:  # it is what the settings name, then
+            return None
         return made
 
 

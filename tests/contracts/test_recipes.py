@@ -10,10 +10,13 @@ from unittest.mock import patch
 
 import pytest
 
+from redqueen.cli.main import main
 from redqueen.contracts import recipes as contract
 from redqueen.contracts.recipes import Killer, check_recipe, in_view, in_view_of, left_behind, metrics
 from redqueen.players.language.saying import Speaker
-from redqueen.runs.run import numbers, read_final, read_metrics
+from redqueen.runs.folder import stored_episodes
+from redqueen.runs.run import Schedule, numbers, read_final, read_metrics
+from redqueen.runs.train import train as train_and_keep
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import seat_of
@@ -216,6 +219,18 @@ def six_steps(name):
     """What six steps of a recipe leave behind."""
     with tempfile.TemporaryDirectory() as folder:
         return left_behind(trained(name, Path(folder), steps=6))
+
+
+@pytest.mark.filterwarnings("ignore:.*exact measures need perfect recall")
+@every_recipe_is_run_again
+def test_a_run_can_be_measured_played_again_and_shown(name, tmp_path, capsys):
+    config = contract.small(find_recipe(name), votes=3)  # fewer are refused
+    train_and_keep(name, config, tmp_path, schedule=Schedule(record_episodes=2))
+    for command in ("evaluate", "report"):
+        assert main([command, str(tmp_path)]) == 0
+    for number, _, _ in stored_episodes(tmp_path)[:2]:
+        assert main(["replay", str(tmp_path), number]) == 0
+        assert "replayed" in capsys.readouterr().out
 
 
 @every_recipe_is_run_again

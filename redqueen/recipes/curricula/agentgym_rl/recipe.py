@@ -64,8 +64,8 @@ def train(config: Config, run: Run) -> Policy:
     step = LearningStep(config, [learner], listed=tasks.listed)
 
     for number in run.steps(config.steps, [learner], step.parts, tasks.measures):
-        game = horizons.at(number)
-        groups = attempts(game, tasks.draw(config.tasks, run.rng), learner, config.attempts, run.rng)
+        game, dealt = horizons.at(number), horizons.dealt(tasks.draw(config.tasks, run.rng), number)
+        groups = attempts(game, dealt, learner, config.attempts, run.rng)
         trajectories = step.shaped(score(groups, tasks.reward))
         advantages = horizons.kept(trajectories, step.estimate(trajectories))
         batch = step.pack(trajectories, advantages)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from redqueen.play.groups import episodes_of
 from redqueen.protocols import Game, HasHorizon, has
-from redqueen.types import Episode, Group, Metrics, RedQueenError, Trajectory, mean_of
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 
 class Horizons:
@@ -32,6 +33,10 @@ class Horizons:
     def at(self, step: int) -> Game:
         """The game as it is played in this step."""
         return self._game.within(self.turns(step))
+
+    def dealt(self, tasks: Sequence[Task], step: int) -> list[Task]:
+        """The tasks, each with the horizon of the step, by which the records of its attempts are played again."""
+        return [replace(task, facts={**task.facts, "horizon": self.turns(step)}) for task in tasks]
 
     def kept(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[np.ndarray]:
         """[N] each, the advantages, zeros for episodes that were cut where these are muted. Their rewards still count

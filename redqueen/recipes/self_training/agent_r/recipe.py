@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from redqueen.credit.rewards import payoff, score
+from redqueen.games.acting import Acting
 from redqueen.games.catalogue import find_game
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
@@ -68,7 +69,7 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"), config.table_learning_rate)
-    game = revising(find_game(config.game))
+    game = game_played(config)
     tasks = Dealt(game, learner, config.problems, run.tests)
     splices = Splices(config, game)
     recovery = Recovery(game, learner, config.problems, run.tests)
@@ -83,3 +84,8 @@ def train(config: Config, run: Run) -> Policy:
         run.report(learner, own, splices.learned(own), metrics)
         run.note(splices.metrics())
     return learner
+
+
+def game_played(config: Config) -> Acting:
+    """The game of a run with these settings, for those who play its episodes again: with the act of turning back."""
+    return revising(find_game(config.game))

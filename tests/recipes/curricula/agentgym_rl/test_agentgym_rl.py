@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from experiments.agentgym_rl import chance_to_reach
+from redqueen.cli.main import main
 from redqueen.contracts.recipes import metrics, trained
 from redqueen.games.corridor import Corridor
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.recipes.curricula.agentgym_rl import recipe as agentgym_rl
 from redqueen.recipes.curricula.agentgym_rl.steps import Horizons
+from redqueen.runs.folder import stored_episodes
+from redqueen.runs.run import Schedule
+from redqueen.runs.train import train
 from redqueen.settings.learner import Learner
 from redqueen.types import Episode, Outcome, RedQueenError, Seat, Task, Trajectory
 
@@ -42,6 +46,16 @@ def test_a_run_plays_longer_episodes_stage_by_stage(tmp_path):
     assert [line["horizon_high"] for line in lines] == [2, 2, 4, 4, 8, 8, 8, 8]
     assert [line["turns_per_episode"] for line in lines] == [2, 2, 4, 4, 8, 8, 8, 8]  # nobody gets to a door 9 away
     assert all(line["cut"] == 1.0 for line in lines)
+
+
+def test_a_short_episode_is_played_again_within_its_horizon(tmp_path, capsys):
+    config = agentgym_rl.Config(Learner(learning_rate=1.0), horizons=(2, 4), stage=1, steps=2, tasks=2)
+    train("agentgym_rl", config, tmp_path, schedule=Schedule(record_episodes=1))
+    found = [episode for _, episode, _ in stored_episodes(tmp_path)]
+    assert [episode.task.facts["horizon"] for episode in found] == [2, 4]
+    for name in ("0.0", "1.0"):
+        assert main(["replay", str(tmp_path), name]) == 0
+        assert "replayed: every ask and the outcome are the same" in capsys.readouterr().out
 
 
 def test_the_exact_chance_of_the_experiment_is_that_of_a_walk_by_hand():

@@ -946,7 +946,7 @@ def test_nobody_proposes_to_a_set_that_takes_no_proposals(here, complaint, recip
 
 
 @pytest.mark.slow
-def test_a_run_with_tools_is_measured_with_them(here, said, monkeypatch):
+def test_a_run_with_tools_is_measured_with_them(here, said, complaint, monkeypatch):
     tiny = ("--model", "tiny", "--max-completion-length", "8", "--learning-rate", "0", "--steps", "1")
     few = ("--proposals", "2", "--votes", "2", "--tasks", "2", "--attempts", "2", "--pool", "2")
     said("train", "agent0", *tiny, *few, "--output", "tools")
@@ -955,6 +955,7 @@ def test_a_run_with_tools_is_measured_with_them(here, said, monkeypatch):
     monkeypatch.setattr(Equipped, "reply", lambda player, asks: played.append(len(asks)) or reply(player, asks))
     assert "pass@8/1_digits" in said("evaluate", "tools", "--matches", "1")
     assert played == [4 * 8]
+    assert "answers questions of 'sums' and plays no game" in complaint("tournament", "tools", "uniform")
     small = ("--proposals", "2", "--attempts", "2", "--problems", "1")
     said("train", "search_self_play", *tiny, *small, "--output", "search")
     assert "pass@8/2_hops" in said("evaluate", "search", "--matches", "1")

@@ -242,6 +242,11 @@ def run_tournament(words: Sequence[str]) -> None:
     runs = [folder for folder in folders if folder.is_dir()]
     if options.game is None and not runs:
         raise RedQueenError("name the game: --game kuhn_poker")
+    if options.game is None and (questions := stored_questions(runs[0])) is not None:
+        raise RedQueenError(
+            f"{runs[0]} answers questions of {questions.name!r} and plays no game: redqueen compare FIRST SECOND sets "
+            "two runs side by side on the same questions"
+        )
     games = [find_game(options.game)] if options.game else stored_games(runs[0])
     if options.output is not None:
         settings(options.output)

@@ -955,7 +955,7 @@ def test_a_run_with_tools_is_measured_with_them(here, said, complaint, monkeypat
     monkeypatch.setattr(Equipped, "reply", lambda player, asks: played.append(len(asks)) or reply(player, asks))
     assert "pass@8/1_digits" in said("evaluate", "tools", "--matches", "1")
     assert played == [4 * 8]
-    assert "answers questions of 'sums' and plays no game" in complaint("tournament", "tools", "uniform")
+    assert "answers questions of 'tool_sums' and plays no game" in complaint("tournament", "tools", "uniform")
     small = ("--proposals", "2", "--attempts", "2", "--problems", "1")
     said("train", "search_self_play", *tiny, *small, "--output", "search")
     assert "pass@8/2_hops" in said("evaluate", "search", "--matches", "1")

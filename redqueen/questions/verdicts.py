@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from statistics import fmean
 
@@ -32,9 +32,10 @@ def share_right(name: str, verdicts: Iterable[float | None]) -> Metrics:
     return found
 
 
-def check_known(questions: Questions, tasks: Sequence[Task], otherwise: str = "") -> None:
-    """Raises RedQueenError for a question set without a verdict on any of the tasks; `otherwise` says what does
-    without one."""
+def check_known(questions: Questions, tests: Mapping[str, Sequence[Task]], otherwise: str = "") -> None:
+    """Raises RedQueenError for a question set without a verdict on any of its problems `tests`, by level; `otherwise`
+    says what does without one."""
+    tasks = [task for level in tests.values() for task in level]
     if all(right is None for right in questions.right(tasks, ["1"] * len(tasks))):
         raise RedQueenError(
             f"{questions.name} does not know what is right: {otherwise}--columns answer=COL names a column with answers"

@@ -110,10 +110,9 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
         truncated=config.truncated_score,
         votes=given == "majority",
     )
-    tests = [task for level in measure.tests.values() for task in level]
     if given == "known":
         votes = "--answers majority learns from what most attempts answer, " if "answers" in vars(config) else ""
-        check_known(questions, tests, votes)
+        check_known(questions, measure.tests, votes)
     asked = Asked(questions, "known" if judge else given, measure, config.truncated_score)
     if judge:
         seat = partial(judge_of, config.learner, writer, run)

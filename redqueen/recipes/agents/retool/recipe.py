@@ -33,7 +33,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly, graded
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.agents.retool.steps import Answered, AtMost, equipped
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -73,6 +73,7 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build_model(run.derived("learner"))
     solver, reward = equipped(config, learner), Answered(config.tried, config.per_call)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
+    check_known(questions, measure.tests)
     step = LearningStep(config, [learner])
 
     for _ in run.steps(config.steps, [learner], step.parts, [measure]):

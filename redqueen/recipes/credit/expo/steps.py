@@ -61,7 +61,7 @@ class Explanations(Ringing):
     def __init__(
         self, questions: Questions, tests: Apart, positive: Positive, where: Where, count: int, truncated: Truncated
     ) -> None:
-        check_known(questions, [task for level in tests.values() for task in level])
+        check_known(questions, tests)
         self._questions, self._positive, self._where, self._count = questions, positive, where, count
         self._truncated: Truncated = truncated
         self._figures: Metrics = {}

@@ -155,7 +155,7 @@ class Interventions(Ringing):
     def __init__(
         self, questions: Questions, tests: Apart, proposals: int, continuations: int, truncated: Truncated
     ) -> None:
-        check_known(questions, [task for level in tests.values() for task in level])
+        check_known(questions, tests)
         self._questions, self._proposals, self._continuations = questions, proposals, continuations
         self._truncated: Truncated = truncated
         self._figures: Metrics = {}

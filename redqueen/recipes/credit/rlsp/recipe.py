@@ -33,7 +33,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.credit.rlsp.steps import Exploration
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -77,6 +77,7 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build_model(run.derived("learner"))
     step = LearningStep(config, [learner])
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
+    check_known(questions, measure.tests)
 
     for _ in run.steps(config.steps, [learner], step.parts, [measure]):
         groups: list[Group] = []

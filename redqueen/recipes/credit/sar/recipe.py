@@ -36,7 +36,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.credit.sar.steps import SelfAligned
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -68,6 +68,7 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
+    check_known(questions, measure.tests)
     outcome, aligned = Correctness(right=1.0, wrong=0.0, malformed=0.0), SelfAligned(learner, config.weight)
     step = LearningStep(config, [learner])
 

@@ -139,8 +139,7 @@ class Search:
         truncated: Truncated,
     ) -> None:
         if keep == "right":
-            tasks = [task for level in tests.values() for task in level]
-            check_known(questions, tasks, "--keep own goes by the model's own criticisms, ")
+            check_known(questions, tests, "--keep own goes by the model's own criticisms, ")
         self._questions, self._keep, self._votes = questions, keep, votes
         self._branch, self._beam, self._depth = tree
         self._truncated: Truncated = truncated

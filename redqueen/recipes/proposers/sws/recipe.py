@@ -33,7 +33,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read
 from redqueen.questions.catalogue import find_proposable
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.proposers.sws.steps import Aim, Lessons
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -72,6 +72,7 @@ def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
     proposer, labeller = cast["proposer"], cast["labeller"]
     labels, step = MajorityLabels(questions, truncated=config.truncated_score), cast.learning_step(by_group)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
+    check_known(questions, measure.tests)
     problems = measure.training(config.data, run.derived("data"))
     lessons = Lessons(questions, problems, aim or Aim(config.slope), run.derived("epochs"))
     run.show("stages", lessons.plan(config))

@@ -135,7 +135,7 @@ class Knobs(Ringing):
             raise RedQueenError("--temperatures and --thresholds need a value each, such as 1.0 and 0.0")
         if min(settings.temperatures) <= 0.0:
             raise RedQueenError(f"--temperatures must be positive, not {min(settings.temperatures):g}")
-        check_known(questions, development, "evol_rl learns from the votes of the attempts, ")
+        check_known(questions, {"": development}, "evol_rl learns from the votes of the attempts, ")
         self._settings, self._questions, self._development = settings, questions, development
         self._figures: Metrics = {}
         self._alarms = Alarms([FEW_WAYS], quiet=True)

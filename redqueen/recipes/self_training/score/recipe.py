@@ -32,7 +32,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.self_training.score.measures import SelfCorrection
 from redqueen.recipes.self_training.score.objective import first_stage, opening_divergence, second_stage
 from redqueen.recipes.self_training.score.steps import Correction, changes, twice_graded
@@ -66,6 +66,7 @@ def train(config: Config, run: Run) -> Policy:
         (Correction(config.bonus), second_stage(config.kl)),
     )
     measure = SelfCorrection(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
+    check_known(questions, measure.tests)
 
     for step in run.steps(config.steps, [learner], measures=[measure]):
         reward, objective = stages[step >= config.first_stage]

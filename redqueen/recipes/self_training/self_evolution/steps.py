@@ -67,8 +67,7 @@ class Refinement(Ringing):
 
     def __init__(self, questions: Questions, tests: Apart, keep: Keep, truncated: Truncated) -> None:
         if keep == "right":
-            tasks = [task for level in tests.values() for task in level]
-            check_known(questions, tasks, "--keep own learns what the model itself accepts, ")
+            check_known(questions, tests, "--keep own learns what the model itself accepts, ")
         self._questions, self._keep = questions, keep
         self._truncated: Truncated = truncated
         self._figures: Metrics = {}

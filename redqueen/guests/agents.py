@@ -206,8 +206,9 @@ def _with_questions(name: str, function: Played, spec: str, count: int, problems
 
 
 def _of_questions(spec: str, count: int, problems: int) -> tuple[Questions, tuple[Task, ...], tuple[Task, ...]]:
-    """A question set, tasks of it to train on, and others to measure on: those that a training with `--questions` holds
-    out as well. A set may be written with its parameters in brackets, "dataset(path=a.jsonl,test=b.jsonl)"."""
+    """A question set, tasks of it to train on, and others to measure on: those that a training with `--questions` and
+    seed 0 holds out as well, whatever the seed of this one. A set may be written with its parameters in brackets,
+    "dataset(path=a.jsonl,test=b.jsonl)"."""
     questions = find_questions(in_brackets(spec))
     tests = held_out(questions, problems)
     training = evenly(questions, count, Random(derive(0, "agent")), tests)

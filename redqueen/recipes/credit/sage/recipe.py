@@ -34,7 +34,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated, check_known
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.credit.sage.steps import HintLevels, Levels, hinter
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -67,8 +67,7 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
-    check_known(questions, measure.tests)
-    hints = hinter(config, learner, run)
+    hints = hinter(config, learner, run, questions, measure.tests)
     remembered = HintLevels(config.form == "light", config.levels, config.rise, config.fall)
     step = LearningStep(config, [learner])
 

@@ -10,11 +10,13 @@ from typing import Annotated, Any, Protocol
 
 from redqueen.credit.learnability import known
 from redqueen.credit.outcomes import verdicts
+from redqueen.curricula.held_out import Apart
 from redqueen.curricula.hints import asked, by_opening, hinted, share_hinted, unsolved
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts
-from redqueen.protocols import Policy, State
+from redqueen.protocols import Policy, Questions, State
 from redqueen.questions.asking import said
+from redqueen.questions.verdicts import check_known
 from redqueen.runs.run import Run
 from redqueen.settings.limits import Within
 from redqueen.types import Group, Mean, Metrics, RedQueenError, Task
@@ -35,8 +37,10 @@ class Hints(Protocol):
     def metrics(self) -> Metrics: ...
 
 
-def hinter(config: Any, learner: Policy, run: Run) -> Hints:
-    """What gives hints, as the settings say. Raises RedQueenError for settings that never have an effect."""
+def hinter(config: Any, learner: Policy, run: Run, questions: Questions, tests: Apart) -> Hints:
+    """What gives hints, as the settings say. Raises RedQueenError for settings that never have an effect, and for a
+    question set that does not know the answers to its `tests`."""
+    check_known(questions, tests)
     if config.form == "light" and not config.levels:
         raise RedQueenError("--form light has no effect without hints: --levels 1 or more")
     if config.rise > config.fall:

@@ -13,7 +13,7 @@ from redqueen.measures.accuracy import on_problems, within_limit
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
-from redqueen.questions.verdicts import Truncated, share_right
+from redqueen.questions.verdicts import Truncated, check_known, share_right
 from redqueen.recipes.self_training.rise.steps import VERIFY, about, judged, skill, trust
 from redqueen.types import Basis, Group, Metrics, Task
 
@@ -21,7 +21,8 @@ from redqueen.types import Basis, Group, Metrics, Task
 class SelfVerification:
     """`attempts` solutions to each held-out task and `times` verdicts on each of them, on the same seeds at every
     measurement: `verification/...` (see `steps.skill`), `accuracy` of the solutions, `majority` and
-    `weighted_vote`, how often the plain vote and the one weighted by the share of favourable verdicts are right."""
+    `weighted_vote`, how often the plain vote and the one weighted by the share of favourable verdicts are right. Raises
+    RedQueenError for a question set that does not know the answers to its held-out tasks."""
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class SelfVerification:
         self._questions = questions
         self._player = player
         self.tests = held_out(questions, tasks, seed=seed) if isinstance(tasks, int) else tasks
+        check_known(questions, self.tests)
         self._tasks = [task for group in self.tests.values() for task in group]
         self._attempts = attempts
         self._times = times

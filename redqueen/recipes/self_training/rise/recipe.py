@@ -31,7 +31,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated, check_known
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.self_training.rise.measures import SelfVerification
 from redqueen.recipes.self_training.rise.steps import (
     VERIFY,
@@ -71,7 +71,6 @@ def train(config: Config, run: Run) -> Policy:
     critic, asked_about = whitened_critic(learner, config.critic_learning_rate), Drawn(config.verifications)
     step = LearningStep(config, [learner], key=compared, estimate=critic)
     measure = SelfVerification(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
-    check_known(questions, measure.tests)
 
     for _ in run.steps(config.steps, [learner], step.parts, [measure]):
         tasks = evenly(questions, config.tasks, run.rng, measure.tests)

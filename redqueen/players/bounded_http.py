@@ -178,7 +178,11 @@ class _Stream:
         self._stream.close()
 
     def start_tls(self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None) -> _Stream:
-        seconds = self._budget.seconds(timeout)
+        try:
+            seconds = self._budget.seconds(timeout)
+        except Refused:
+            self.close()  # which httpcore leaves to whom it asks
+            raise
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, seconds), self._budget)
 
     def get_extra_info(self, info: str) -> Any:

@@ -194,3 +194,23 @@ def test_certificates_are_read_once_for_all_clients(monkeypatch):
         with bounded_http.BoundedClient(1.0, 1.0):
             pass
     assert len(read) == 1
+
+
+def test_a_connection_whose_time_is_up_before_it_is_encrypted_is_closed():
+    from redqueen.players import bounded_http
+
+    class Stream:
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+        def start_tls(self, *how):
+            raise AssertionError("there is no time for that")
+
+    budget = bounded_http._Budget(0.05, 10)
+    stream = Stream()
+    time.sleep(0.06)
+    with pytest.raises(bounded_http.Refused, match="did not end within"):
+        bounded_http._Stream(stream, budget).start_tls(None)
+    assert stream.closed

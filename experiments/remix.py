@@ -93,7 +93,7 @@ BUTTONS = Experiment(
     derived={"thousands of attempts until .9": until_goal, "thousands of attempts": attempts_in_all},
     notes=(
         "No rebirth. A step of ReMix plays three fifths of what one on-policy plays. A table cannot collapse: that is "
-        "asked of a model by `remix:sums`, which was not run.",
+        "asked of a model by `remix:sums`.",
         "Seed 100 alone was looked at while the learning rate was chosen, for the on-policy arm.",
     ),
 )
@@ -125,5 +125,8 @@ SUMS = Experiment(
     ),
     controls=("on-policy, equal updates", "on-policy, equal attempts"),
     derived={"thousands of attempts": attempts_in_all},
-    notes=("250 updates are 100 steps of two and 50 of one. `thousands of attempts` says what each arm played.",),
+    notes=(
+        "250 updates are 100 steps of two and 50 of one. `thousands of attempts` says what each arm played.",
+        "The start and the learning rate are those of `sage:hints`, chosen there on seed 100.",
+    ),
 )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -285,10 +286,11 @@ while True:
 @pytest.mark.slow
 def test_agents_that_run_on_their_own_come_and_are_recorded(solver, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("REDQUEEN_KEY", "rq-test")
-    run, spec = tmp_path / "run", "visited:sums,port=18766,problems=2,count=16"
+    port = free_port()
+    run, spec = tmp_path / "run", f"visited:sums,port={port},problems=2,count=16"
     (tmp_path / "worker.py").write_text(textwrap.dedent(WORKER))
     workers = [
-        subprocess.Popen([sys.executable, str(tmp_path / "worker.py"), "http://127.0.0.1:18766/v1"], env=os.environ)
+        subprocess.Popen([sys.executable, str(tmp_path / "worker.py"), f"http://127.0.0.1:{port}/v1"], env=os.environ)
         for _ in range(2)
     ]
     try:
@@ -304,8 +306,14 @@ def test_agents_that_run_on_their_own_come_and_are_recorded(solver, tmp_path, ca
     assert "replayed, with what its agent said then: every ask" in capsys.readouterr().out
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
 def test_how_a_fetched_match_may_end():
-    game = find_game("visited:sums,port=18767,problems=1,count=4")
+    port = free_port()
+    game = find_game(f"visited:sums,port={port},problems=1,count=4")
 
     class Nobody:
         name = "nobody"
@@ -313,7 +321,7 @@ def test_how_a_fetched_match_may_end():
         def reply(self, asks):
             raise AssertionError("nobody asks")
 
-    server = endpoint(18767)
+    server = endpoint(port)
     head = {"Authorization": f"Bearer {server.key}"}
     found = []
 

@@ -37,7 +37,7 @@ from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
 from redqueen.runs.train import measured
 from redqueen.settings.limits import Count, Within, check_settings, unset
-from redqueen.types import RedQueenError
+from redqueen.types import Metrics, RedQueenError
 from redqueen.views.report.collected import write_tournament
 from redqueen.views.terminal import telling
 
@@ -123,15 +123,14 @@ def _evaluate_as_trained(options: EvaluateOptions) -> None:
     for name in ("against", "matches", "seed"):
         if getattr(options, name) != getattr(EvaluateOptions, name):
             raise RedQueenError(f"--{name} has no effect here: {options.run} is measured as its recipe measures it")
-    updates, figures = measured(options.run, options.step)
-    console = Console()
-    console.print(f"{options.run}, after {updates} steps", markup=False, highlight=False)
+    steps, figures = measured(options.run, options.step)
     if not figures:
-        raise RedQueenError("its recipe measures nothing: redqueen report shows what each step reported")
-    table = _measured()
-    for key, value in figures.items():
-        table.add_row(escape(key), f"{value:.4f}")
-    console.print(table)
+        raise RedQueenError(
+            f"the recipe of {options.run} measures nothing: redqueen report {options.run} shows what each step reported"
+        )
+    console = Console()
+    console.print(f"{options.run}, after {steps} steps", markup=False, highlight=False)
+    console.print(_measured(figures))
 
 
 def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool) -> list[Player]:
@@ -150,13 +149,14 @@ def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool
 def _evaluate_game(game: Game, policy: Policy, players: Sequence[Player], options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
-    table = _measured()
-    for measure in usual_measures(game, policy, options.seed, options.matches):
-        for key, value in measure().items():
-            if not key.startswith(("average_", "late_average_")):  # of one iterate: the same again
-                table.add_row(escape(key), f"{value:.4f}")
-    if table.row_count:
-        console.print(table)
+    figures = {
+        key: value
+        for measure in usual_measures(game, policy, options.seed, options.matches)
+        for key, value in measure().items()
+        if not key.startswith(("average_", "late_average_"))  # of one iterate: the same again
+    }
+    if figures:
+        console.print(_measured(figures))
     if players:
         _print_standings(game, players, options.matches, options.seed)
     elif len(game.roles) > 1:
@@ -200,11 +200,13 @@ def _evaluate_sequence(options: EvaluateOptions) -> None:
         )
 
 
-def _measured() -> Table:
-    """An empty table of measures, whose cells wrap in a narrow window."""
+def _measured(figures: Metrics) -> Table:
+    """The table of figures, whose cells wrap in a narrow window."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     table.add_column("measure", overflow="fold")
     table.add_column("value", justify="right", overflow="fold")
+    for key, value in figures.items():
+        table.add_row(escape(key), f"{value:.4f}")
     return table
 
 
@@ -213,11 +215,8 @@ def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
     policy = stored_policy(options.run, options.step)
     console = Console()
     console.print(f"{options.run} on {questions.name}, after {policy.version} updates", markup=False, highlight=False)
-    table = _measured()
     measure = stored_measure(options.run, questions, policy, options.matches, options.seed)
-    for key, value in measure().items():
-        table.add_row(escape(key), f"{value:.4f}")
-    console.print(table)
+    console.print(_measured(measure()))
 
 
 @dataclass(frozen=True)

@@ -153,15 +153,10 @@ class _Measuring(Run):
     checkpoint: Path
     figures: Metrics
 
-    def steps(
-        self,
-        count: int,
-        policies: Sequence[Policy],
-        parts: Sequence[Resumable] = (),
-        measures: Sequence[Measure] = (),
+    def _steps(
+        self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]
     ) -> Iterator[int]:
-        self._sample(measures)
-        self.step = read_checkpoint(self.checkpoint, policies, [*parts, *measures])["step"]
+        self.step = read_checkpoint(self.checkpoint, policies, resumable)["step"]
         self._measure(measures)
         self.figures = numbers(self._line)
         raise _Measured

@@ -7,7 +7,8 @@ the model's own modules; only the attention (`Attend`) is replaced.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -25,7 +26,7 @@ from redqueen.players.transformer.attention import Attend, Within, install, patt
 from redqueen.players.transformer.compiled.library import in_step
 from redqueen.players.transformer.compiled.steps import Steps, packable
 from redqueen.players.transformer.products import Products, as_vectors, linears_of, with_rows
-from redqueen.players.transformer.trie import merge
+from redqueen.players.transformer.trie import Run, Trie, merge
 from redqueen.types import RedQueenError
 
 Found = TypeVar("Found")
@@ -38,6 +39,21 @@ class States:
 
     hidden: Tensor  # [n, H]
     numbers: list[int]  # for each wanted position, row by row, the index of its state among the n
+
+
+@dataclass(frozen=True)
+class _Lower:
+    """The states [n, H] at the nodes of the trie of some rows after some layers."""
+
+    after: int  # of them
+    rows: Sequence[tuple[int, ...]]
+    trie: Trie
+    states: Tensor
+
+    def of(self, rows: Sequence[tuple[int, ...]], runs: Sequence[Run]) -> layers.Begun:
+        """Those of the new nodes of some rows, which are in the trie."""
+        paths = [self.trie.add(row).path[run.start : run.end] for row, run in zip(rows, runs, strict=True)]
+        return self.after, self.states[torch.from_numpy(np.concatenate(paths)).to(self.states.device)]
 
 
 class Forward:
@@ -64,6 +80,8 @@ class Forward:
         self._dropouts = [each for name, each in modules if isinstance(each, nn.Dropout) and "lora_dropout" in name]
         self._short = layers.known(self._decoder)  # whether its layers are computed in fewer operations
         self._left_out = layers.NOTHING
+        self._lower: _Lower | None = None  # the lower layers of the rows that were last begun
+        self._begins: _Lower | None = None  # what `over` begins with
         self._products = Products()
         self._steps: Steps | None = None  # its layers, packed
         self._check(causal)
@@ -78,19 +96,20 @@ class Forward:
         depths: Sequence[int] | Tensor,
         attend: Attend,
         products: Products | None = None,
+        begun: layers.Begun | None = None,
     ) -> Tensor:
         """[n, H] the hidden states after the last layer, by `products` of its linear modules where its layers are
-        known."""
+        known; then they may be `begun`."""
         device = self.device
         tokens, depths = torch.as_tensor(tokens, device=device), torch.as_tensor(depths, device=device)
         with with_rows(len(tokens)):
-            if self._steps is not None and in_step() and len(tokens) <= MOST_ROWS and not self._left_out:
+            if self._steps is not None and in_step() and len(tokens) <= MOST_ROWS and not (self._left_out or begun):
                 states = self._steps.hidden(tokens, depths, attend)
                 if states is not None:
                     return states
             if self._short:
                 by = products or self._products
-                return layers.hidden(self._decoder, tokens, depths, attend, by, self._left_out)
+                return layers.hidden(self._decoder, tokens, depths, attend, by, self._left_out, begun)
             output = self._decoder(
                 input_ids=tokens[None],
                 position_ids=depths[None],
@@ -125,8 +144,28 @@ class Forward:
         trie, runs = merge(rows)
         nodes = np.concatenate([run.path[list(places)] for run, places in zip(runs, wanted, strict=True)])
         distinct, numbers = np.unique(nodes, return_inverse=True)
-        hidden = self.hidden(trie.tokens, trie.depths, Within(pattern(runs, self.device)))
+        begun = None if self._begins is None else self._begins.of(rows, runs)
+        hidden = self.hidden(trie.tokens, trie.depths, Within(pattern(runs, self.device)), begun=begun)
         return States(hidden[torch.from_numpy(distinct).to(self.device)], numbers.tolist())
+
+    @contextmanager
+    def beginning(self, rows: Sequence[tuple[int, ...]], trained: Iterable[str]) -> Iterator[None]:
+        """Passes `over` these rows, or beginnings of them, compute meanwhile only the layers from the first one on of
+        which a weight is `trained`; what is below is computed once, without gradients, and kept for the next time."""
+        first = _first_layer(trained) if self._short and not self._left_out else 0
+        if first and (self._lower is None or (self._lower.after, self._lower.rows) != (first, rows)):
+            trie, runs = merge(rows)
+            tokens, depths = (torch.as_tensor(each, device=self.device) for each in (trie.tokens, trie.depths))
+            with torch.no_grad(), with_rows(len(tokens)), _fastest_products():
+                states = self._decoder.embed_tokens(tokens)
+                attend = Within(pattern(runs, self.device))
+                below = layers.through(self._decoder, states, depths, attend, self._products, range(first))
+            self._lower = _Lower(first, rows, trie, below)
+        self._begins = self._lower if first else None
+        try:
+            yield
+        finally:
+            self._begins = None
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[n, V] from hidden states [n, H]."""
@@ -300,6 +339,12 @@ def _onednn_keeps_float32() -> bool:
     finally:
         backend.fp32_precision = before
     return float(error.abs().max()) < 1e-3
+
+
+def _first_layer(trained: Iterable[str]) -> int:
+    """The number of the first layer that has one of these weights; 0 where one is in none of the layers."""
+    found = [re.search(r"\.layers\.(\d+)\.", name) for name in trained]
+    return min((int(each[1]) if each else 0 for each in found), default=0)
 
 
 def _under_adapter(model: Any) -> bool:

@@ -23,6 +23,7 @@ from redqueen.players.transformer.compiled.library import in_step
 from redqueen.players.transformer.products import Products
 
 SubLayer = tuple[int, str]  # the number of a layer, and which part of it
+Begun = tuple[int, Tensor]  # a number of layers, and the states [n, H] after them
 ATTENTION, GATES = "attention", "gates"
 NOTHING = frozenset[SubLayer]()
 # the layers of transformers that are built so, some with biases, or with norms of queries and keys
@@ -55,14 +56,30 @@ def hidden(
     attend: Attend,
     products: Products,
     left_out: frozenset[SubLayer] = NOTHING,
+    begun: Begun | None = None,
 ) -> Tensor:
-    """[n, H] the hidden states after the last layer, of tokens [n] at depths [n]. A layer that is to be computed again
-    in the backward pass (gradient checkpointing) is. Sub-layers that are `left_out` add nothing, and `attend` numbers
-    the attentions that are left."""
-    states = decoder.embed_tokens(tokens)
+    """[n, H] the hidden states after the last layer, of tokens [n] at depths [n]; of those that are `begun` only the
+    layers that are left are computed. A layer that is to be computed again in the backward pass (gradient
+    checkpointing) is. Sub-layers that are `left_out` add nothing, and `attend` numbers the attentions that are left."""
+    first, states = begun or (0, decoder.embed_tokens(tokens))
+    left = range(first, decoder.config.num_hidden_layers)
+    return _normed(through(decoder, states, depths, attend, products, left, left_out), decoder.norm)
+
+
+def through(
+    decoder: Any,
+    states: Tensor,
+    depths: Tensor,
+    attend: Attend,
+    products: Products,
+    numbers: range,
+    left_out: frozenset[SubLayer] = NOTHING,
+) -> Tensor:
+    """[n, H] the states after the layers with these numbers, of states [n, H] before them."""
     cosines, sines = angles(decoder, states, depths)
-    attentions = 0
-    for number, layer in enumerate(decoder.layers[: decoder.config.num_hidden_layers]):
+    attentions = sum((number, ATTENTION) not in left_out for number in range(numbers.start))
+    for number in numbers:
+        layer = decoder.layers[number]
         parts = frozenset(part for place, part in left_out if place == number)
         compute = partial(_layer, layer, attentions, attend, products, cosines, sines, parts)
         attentions += ATTENTION not in parts
@@ -70,7 +87,7 @@ def hidden(
             states = layer._gradient_checkpointing_func(compute, states)
         else:
             states = compute(states)
-    return _normed(states, decoder.norm)
+    return states
 
 
 def angles(decoder: Any, states: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from redqueen.objectives.additive import among
 from redqueen.players.transformer.rows import Part, assemble, hand_out
-from redqueen.players.transformer.scoring import Rating
+from redqueen.players.transformer.scoring import Query, Rating
 from redqueen.protocols import AMOUNT, Objective, State, shaped
 from redqueen.types import Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError
 
@@ -58,6 +58,7 @@ class Decisions:
         """Raises RedQueenError for a token that was not chosen from a list."""
         self._batch, self._parts = batch, parts
         self.count = 0  # N log-odds
+        self.queries: list[Query] = []  # one for each decision, in the order of the log-odds
         self._places: list[Tensor] = []  # for each part [M] int, the decision of each target
         self._firsts: list[Tensor] = []  # for each part [U] int, a target of each decision
         self._said: list[Tensor] = []  # for each part [M] int, which of the legal tokens stands there
@@ -76,6 +77,7 @@ class Decisions:
                     number = numbers.setdefault((query.tokens[: target.at], target.legal), len(numbers))
                     if number == len(firsts):
                         firsts.append(len(places))
+                        self.queries.append(Query(query.tokens[: target.at + 1], (target,)))
                         weights.append(0.0)
                         self.count += len(target.legal) - 1
                     places.append(number)
@@ -85,11 +87,6 @@ class Decisions:
             self._firsts.append(torch.tensor(firsts, dtype=torch.int64))
             self._said.append(torch.tensor(said, dtype=torch.int64))
             self._weights.append(torch.tensor(weights, dtype=torch.float64))
-
-    def odds(self, number: int, rating: Rating) -> Tensor:
-        """[n] the log-odds of the decisions of part `number`, with the gradient of its rating."""
-        legal = rating.legal_logprobs[self._firsts[number].to(rating.legal_logprobs.device)]
-        return (legal - legal[:, :1])[:, 1:][_others(legal)]
 
     @torch.enable_grad()
     def model(self, ratings: Sequence[Rating], objective: Objective) -> Quadratic:
@@ -118,6 +115,11 @@ class Decisions:
                 some = chance[present]
                 blocks.append(weight * (some.diag() - some.outer(some)))
         return Quadratic(loss.item(), metrics, _plain(likelihoods), torch.cat(gradient).double(), _along(blocks))
+
+
+def log_odds(legal: Tensor) -> Tensor:
+    """[n] of decisions with the log-probabilities [U, K] of their legal tokens."""
+    return (legal - legal[:, :1])[:, 1:][_others(legal)]
 
 
 def _others(legal: Tensor) -> Tensor:
@@ -149,6 +151,11 @@ class NaturalGradient:
             raise RedQueenError("--optimizer natural needs weights of 32 bits: set --dtype float32")
         self._weights = weights
         self._damping = DAMPING
+
+    @property
+    def names(self) -> list[str]:
+        """Of its weights."""
+        return list(self._weights)
 
     def over(self, weights: Mapping[str, Tensor]) -> NaturalGradient:
         """A new optimizer for other weights."""

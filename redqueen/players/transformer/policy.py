@@ -34,7 +34,7 @@ from redqueen.players.transformer.drafting import FEW, Drafting
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
-from redqueen.players.transformer.natural import Decisions, NaturalGradient, Quadratic
+from redqueen.players.transformer.natural import Decisions, NaturalGradient, Quadratic, log_odds
 from redqueen.players.transformer.optimizer import Optimizer
 from redqueen.players.transformer.replying import minds_of, rated_in_parts, written
 from redqueen.players.transformer.rows import Part, assemble, hand_out, parts_of
@@ -366,26 +366,29 @@ class TransformerPolicy(OpenSpeaker):
         return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped, **self._updated()}
 
     def _update_naturally(self, optimizer: NaturalGradient, batch: Batch, objective: Objective) -> Metrics:
-        """The same by the natural gradient: one backward pass for each of the log-odds, then a few steps from them."""
+        """The same by the natural gradient: a pass through the prompt of each decision alone, backward once for each of
+        its log-odds, then a few steps from these gradients."""
         parts = parts_of(batch, self._budget)
         decisions = Decisions(batch, parts)
         optimizer.check(decisions.count)
-        ratings, jacobian = [], []
-        with self.forward.learning(self._recompute, derive(self._dropout_seed, self.name, self.version)):
-            for number, part in enumerate(counted("parts of a batch", parts)):
-                rating = self._rating(self.forward.over, part.queries)
-                odds = decisions.odds(number, rating)
-                jacobian.append(self.forward.wearing(self._own, partial(optimizer.jacobian, odds)))
-                ratings.append(rating)
-        start = decisions.model(ratings, objective)
 
         @torch.no_grad()
         def look() -> Quadratic:
             return decisions.model([self._rating(self.forward.over, part.queries) for part in parts], objective)
 
-        mismatch = Mismatch()
-        mismatch.observe(start.likelihoods, batch, self.version)
-        metrics = optimizer.step(torch.cat(jacobian), start, look, self._rate)
+        def gradients(query: Query) -> torch.Tensor:
+            return optimizer.jacobian(log_odds(self._rating(self.forward.over, [query]).legal_logprobs))
+
+        needed = [query.needed for part in parts for query in part.queries]
+        with self.forward.beginning(needed, optimizer.names):
+            start = look()
+            with self.forward.learning(self._recompute, derive(self._dropout_seed, self.name, self.version)):
+                jacobian = [optimizer.jacobian(torch.zeros(0))]
+                for query in counted("decisions", decisions.queries):
+                    jacobian.append(self.forward.wearing(self._own, partial(gradients, query)))
+            mismatch = Mismatch()
+            mismatch.observe(start.likelihoods, batch, self.version)
+            metrics = optimizer.step(torch.cat(jacobian), start, look, self._rate)
         return {**start.metrics, **metrics, **mismatch.metrics(), **self._updated()}
 
     @property

@@ -85,9 +85,9 @@ def counted(monkeypatch):
         sizes = []
         hidden = forward.hidden
 
-        def counting(tokens, depths, attend):
+        def counting(tokens, depths, attend, **begun):
             sizes.append(len(tokens))
-            return hidden(tokens, depths, attend)
+            return hidden(tokens, depths, attend, **begun)
 
         monkeypatch.setattr(forward, "hidden", counting)
         return sizes

@@ -1,5 +1,8 @@
 """The natural gradient of listed replies: against the matrix over all weights, and at targets that are known."""
 
+from collections import Counter
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +12,8 @@ from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.players.tabular import TabularPolicy
-from redqueen.players.transformer.natural import DAMPING, TRIES, Decisions, NaturalGradient, Quadratic
+from redqueen.players.transformer import layers
+from redqueen.players.transformer.natural import DAMPING, TRIES, Decisions, NaturalGradient, Quadratic, log_odds
 from redqueen.players.transformer.rows import parts_of
 from redqueen.settings.learner import Learner
 from redqueen.settings.optimization import Optimization
@@ -91,7 +95,8 @@ def test_the_gradient_and_the_information_of_decisions_are_those_of_the_formulae
     weights = np.array([2.0, 1.0]) / 3
     assert found.gradient.numpy() == pytest.approx(gradient, abs=1e-5)
     assert found.fisher.numpy() == pytest.approx(np.diag(weights * chance * (1 - chance)), abs=1e-6)
-    assert [len(decisions.odds(number, rating)) for number, rating in enumerate(ratings)] == [2]
+    alone = [policy._rating(policy.forward.over, [each]).legal_logprobs for each in decisions.queries]
+    assert [len(log_odds(each)) for each in alone] == [1, 1]
 
 
 def test_the_step_is_that_of_the_matrix_over_all_weights():
@@ -165,3 +170,23 @@ def test_the_adapter_is_in_the_last_layers_alone():
     assert {key.split(".layers.")[1].split(".")[0] for key in policy.trainable} == {"1"}
     with pytest.raises(RedQueenError, match="--lora-layers must be at most 2, which tiny"):
         learner(2, lora_layers=3)
+
+
+def test_layers_below_the_first_trained_one_are_computed_once(monkeypatch):
+    """Two updates of an adapter in the last of three layers, whose gradients are those of a pass through all."""
+    tuned = Optimization(optimizer="natural", lora_layers=1)
+    learning = Learner(model="tiny:hidden=16,heads=2,layers=3", lora_rank=2, optimization=tuned)
+    with_lower, without = learning.build(seed=0), learning.build(seed=0)
+    monkeypatch.setattr(without.forward, "beginning", lambda rows, trained: nullcontext())
+    passes, compute = Counter(), layers._layer
+    monkeypatch.setattr(layers, "_layer", lambda layer, *given: passes.update([id(layer)]) or compute(layer, *given))
+    batch = toward(with_lower, WANTED)
+    passes.clear()
+    for _ in range(2):
+        metrics = with_lower.update(batch, ExactKL(1.0))
+    numbers = [passes[id(layer)] for layer in with_lower.forward._decoder.layers]
+    assert numbers[:2] == [1, 1] and numbers[2] >= 2 * (1 + len(WANTED) + 1)
+    for _ in range(2):
+        expected = without.update(batch, ExactKL(1.0))
+    assert metrics == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    assert weights_of(with_lower) == pytest.approx(weights_of(without), abs=1e-5)

@@ -24,7 +24,8 @@ with the stakes. A step far above it makes play run in circles that widen: where
 the pull circles; in Kuhn poker half of it ends nearer to the equilibrium (experiments/mirror_descent.py).
 
 Differences from the paper: q is a mean over sampled matches and not exact (a reply that nobody gave counts as worth
-what the policy expects of the others), and a state that no match met stays where it is.
+what the policy expects of the others), and a state that no match met stays where it is. `--matches-per-step 0` is the
+paper's own: no match is played, and q is worked out from all histories of the game, at every state.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dataclasses import dataclass
 from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Enumerated
 from redqueen.games.catalogue import find_game
+from redqueen.measures.exact.exploitability import GameTree
 from redqueen.measures.of_games import usual_measures
 from redqueen.objectives.references import Reference
 from redqueen.objectives.regularizers import ExactKL
@@ -41,7 +43,15 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Policy
-from redqueen.recipes.games.mirror_descent.steps import check_listed, estimate, mirror_step, pack_toward
+from redqueen.recipes.games.mirror_descent.steps import (
+    check_listed,
+    credit,
+    gains,
+    mirror_step,
+    pack_toward,
+    reply_values,
+    strategy_of,
+)
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
@@ -54,7 +64,7 @@ class Config:
     learner: Flat = Learner(optimization=Optimization(optimizer="natural"))
     game: str = "kuhn_poker"
     steps: Count = 100
-    matches_per_step: Count = 1024
+    matches_per_step: AnyCount = 1024  # 0 plays none: the values are worked out from all histories of the game
     updates: Count = 1  # of the policy towards what a step asks for
     step_size: Positive = 1.0  # eta at the first step
     last_step_size: Positive = 0.1  # eta after the last
@@ -69,20 +79,28 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"))
     check_listed(game, learner)
     magnet = Reference(learner)
+    tree = None if config.matches_per_step else GameTree(game)
     measures = usual_measures(game, learner, run.tests)
 
     for step in run.steps(config.steps, [learner], [magnet], measures):
         done = step / config.steps
         size = anneal(config.step_size, config.last_step_size, done)
         pull = anneal(config.pull, config.last_pull, done)
-        matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
-        trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
+        if tree:
+            trajectories, now = [], tree.strategy(learner)
+            values = tree.reply_values(now)
+        else:
+            matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
+            trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
+            values = reply_values(trajectories)
+            now = strategy_of(learner, values)
+        gained = gains(values, now)
         if config.magnet_every and step % config.magnet_every == 0:
             magnet.refresh()
-        rho = magnet.policy if config.magnet_every else Uniform()
-        gained, advantages = estimate(trajectories, learner)
-        batch = pack_toward(learner, mirror_step(learner, rho, gained, size, pull))
+        rho = strategy_of(magnet.policy if config.magnet_every else Uniform(), gained)
+        batch = pack_toward(learner, mirror_step(now, rho, gained, size, pull), now)
         for _ in range(config.updates):
             metrics = learner.update(batch, ExactKL(1.0))
-        run.report(learner, trajectories, advantages, metrics | {"pull": pull, "step_size": size})
+        metrics = metrics | {"pull": pull, "step_size": size}
+        run.report(learner, trajectories, credit(trajectories, gained), metrics)
     return learner

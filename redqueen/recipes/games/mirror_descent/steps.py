@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +34,7 @@ def check_listed(game: Game, policy: OpenPlayer) -> None:
         )
 
 
-def reply_values(trajectories: Sequence[Trajectory]) -> dict[Ask, np.ndarray]:
+def reply_values(trajectories: Sequence[Trajectory]) -> Strategy:
     """[K] for each information state that was met, in the order met: the mean of the rewards from there on for each of
     its listed replies, NaN for one that nobody gave. A trajectory without a verdict counts for nothing."""
     to_go = RewardToGo()
@@ -48,16 +48,29 @@ def reply_values(trajectories: Sequence[Trajectory]) -> dict[Ask, np.ndarray]:
         return {ask: total / often for ask, (total, often) in sums.items()}
 
 
-def estimate(trajectories: Sequence[Trajectory], policy: OpenPlayer) -> tuple[dict[Ask, np.ndarray], list[np.ndarray]]:
-    """By how much each reply is worth more than what the policy expects, by `reply_values`: [K] for each information
-    state that was met, where one that nobody gave counts as worth what the policy expects of the others, and [N] for
-    the turns of each trajectory, NaN without a verdict."""
-    values, gained = reply_values(trajectories), dict[Ask, np.ndarray]()
-    for (ask, value), chances in zip(values.items(), policy.probabilities(list(values)), strict=True):
+def strategy_of(policy: OpenPlayer, asks: Iterable[Ask]) -> Strategy:
+    """[K] the policy's probabilities at each information state, read in one request."""
+    asks = list(asks)
+    return dict(zip(asks, policy.probabilities(asks), strict=True))
+
+
+def gains(values: Strategy, now: Strategy) -> Strategy:
+    """By how much each reply is worth more than what a policy that does as `now` expects: [K] for each state of
+    `values`, which are [K], NaN where a reply's is not known: that one counts as worth what is expected of the others.
+    A state of which nothing is known is left out."""
+    gained = {}
+    for ask, value in values.items():
         known = ~np.isnan(value)
-        expected = float(chances[known] @ value[known]) / max(float(chances[known].sum()), LEAST)
-        gained[ask] = np.where(known, value - expected, 0.0)
-    return gained, [
+        if known.any():
+            chances = now[ask][known]
+            expected = float(chances @ value[known]) / max(float(chances.sum()), LEAST)
+            gained[ask] = np.where(known, value - expected, 0.0)
+    return gained
+
+
+def credit(trajectories: Sequence[Trajectory], gained: Strategy) -> list[np.ndarray]:
+    """[N] what was gained at each of the turns of every trajectory, NaN without a verdict."""
+    return [
         np.array([gained[turn.ask][turn.ask.choices.index(turn.reply.text)] for turn in each.turns])
         if has_verdict(each)
         else np.full(len(each.turns), np.nan)
@@ -65,13 +78,9 @@ def estimate(trajectories: Sequence[Trajectory], policy: OpenPlayer) -> tuple[di
     ]
 
 
-def mirror_step(
-    policy: OpenPlayer, magnet: OpenPlayer, gained: Strategy, size: float, pull: float
-) -> dict[Ask, np.ndarray]:
-    """[K] for each state the probabilities that a step of this `size` and `pull` asks for, given the gains [K]."""
-    asks = list(gained)
-    here = zip(asks, policy.probabilities(asks), magnet.probabilities(asks), strict=True)
-    return {ask: closed_form(chances, rho, gained[ask], size, pull) for ask, chances, rho in here}
+def mirror_step(now: Strategy, magnet: Strategy, gained: Strategy, size: float, pull: float) -> Strategy:
+    """[K] for each state of `gained` the probabilities that a step of this `size` and `pull` asks for."""
+    return {ask: closed_form(now[ask], magnet[ask], gain, size, pull) for ask, gain in gained.items()}
 
 
 def closed_form(policy: np.ndarray, magnet: np.ndarray, gain: np.ndarray, size: float, pull: float) -> np.ndarray:
@@ -82,18 +91,18 @@ def closed_form(policy: np.ndarray, magnet: np.ndarray, gain: np.ndarray, size: 
     return np.asarray(chances / chances.sum())
 
 
-def pack_toward(learner: OpenPlayer, wanted: Strategy) -> Batch:
+def pack_toward(learner: OpenPlayer, wanted: Strategy, now: Strategy) -> Batch:
     """A batch for `ExactKL` whose loss is the mean over the information states of KL(policy || wanted), [K] wanted
-    probabilities each. It has a row for each reply at each state; the tokens of a reply count by its probability under
-    the policy, so that the divergences along the replies add up to that of whole replies. It is empty where there is
-    nothing to choose."""
+    probabilities each, for a learner that does as `now` there. It has a row for each reply at each state; the tokens
+    of a reply count by its probability, so that the divergences along the replies add up to that of whole replies. It
+    is empty where there is nothing to choose."""
     says, asks = reader(learner), list(wanted)
     said = [one_turn(ask, reply) for ask in asks for reply in _each_choice(ask, says)]
     batch = pack(said, [np.ones(1)] * len(said))
     if not len(batch):
         return batch
     of_row = batch.trajectory.tolist()
-    chances = np.concatenate(learner.probabilities(asks))
+    chances = np.concatenate([now[ask] for ask in asks])
     shares = torch.from_numpy(np.maximum(chances[of_row], LEAST) / len(asks))  # [B]
     batch = replace(batch, loss_weights=(batch.loss_weights != 0) * shares[:, None])
     return beside(batch, _spelled(batch, [wanted[said[number].turns[0].ask] for number in of_row]))

@@ -11,12 +11,13 @@ from redqueen.recipes.games.mirror_descent import recipe
 from redqueen.recipes.games.mirror_descent.steps import (
     check_listed,
     closed_form,
-    estimate,
-    mirror_step,
+    credit,
+    gains,
     pack_toward,
     reply_values,
+    strategy_of,
 )
-from redqueen.runs.run import Run
+from redqueen.runs.run import Run, read_final
 from redqueen.settings.learner import Learner
 from redqueen.settings.optimization import Optimization
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
@@ -24,16 +25,6 @@ from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply,
 FIRST = Seat("first")
 ASK = Ask(FIRST, (Message("game", "Your move?"),), ("pass", "bet"))
 HALF = np.array([0.5, 0.5])
-
-
-class Says:
-    """A player with these probabilities."""
-
-    def __init__(self, strategy):
-        self.strategy = strategy
-
-    def probabilities(self, asks):
-        return [self.strategy[ask] for ask in asks]
 
 
 def trajectory(*turns):
@@ -64,10 +55,10 @@ def test_a_reply_is_worth_what_it_brought_on_average_from_there_on():
     values = reply_values(played)
     assert np.isnan(values[ASK][0]) and values[ASK][1] == 1.0
     assert values[later].tolist() == [2.0, -1.0]
-    found, _ = estimate(played, Says({ASK: np.array([0.3, 0.7]), later: np.array([0.25, 0.75])}))
+    found = gains(values, {ASK: np.array([0.3, 0.7]), later: np.array([0.25, 0.75])})
     assert found[ASK].tolist() == [0.0, 0.0]  # nobody passed: worth what is expected
     assert found[later] == pytest.approx([2.25, -0.75])
-    _, given = estimate(played, Uniform())
+    given = credit(played, gains(values, strategy_of(Uniform(), values)))
     assert given[0].tolist() == [0.0, 1.5] and given[1].tolist() == [0.0, -1.5] and np.isnan(given[2]).all()
 
 
@@ -77,7 +68,7 @@ def test_the_loss_is_the_divergence_of_whole_replies_from_what_is_wanted(model):
     asks = [Ask(FIRST, (Message("game", f"Number {n}?"),), ("aa", "ab", "b", "aab")) for n in (1, 2)]
     wanted = dict(zip(asks, (np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.7, 0.1, 0.1, 0.1])), strict=True))
     policy = Learner(model=model).build(seed=0)
-    batch = pack_toward(policy, wanted)
+    batch = pack_toward(policy, wanted, strategy_of(policy, asks))
     loss, _ = ExactKL(1.0)(policy.likelihoods(batch), batch)
     apart = [float(p @ np.log(p / wanted[ask])) for ask, p in zip(asks, policy.probabilities(asks), strict=True)]
     assert float(loss) == pytest.approx(np.mean(apart), abs=1e-5)
@@ -92,14 +83,35 @@ def test_a_table_comes_near_the_equilibrium_of_kuhn_poker(tmp_path):
     assert tree.values(tree.strategy(learner))[0] == pytest.approx(-1 / 18, abs=0.06)
 
 
+def test_exact_values_need_no_match(tmp_path, monkeypatch):
+    """A table follows the closed form on the values of the game tree: a step from uniform play by hand, then forty."""
+    monkeypatch.setattr(recipe, "play", lambda *_: pytest.fail("a match was played"))
+    tree = GameTree(find_game("kuhn_poker"))
+    state = next(ask for ask in tree.states if "Your card is the jack. Nobody has moved" in ask.messages[-1].text)
+    one = recipe.Config(steps=1, matches_per_step=0, step_size=0.8, pull=0.5)
+    chances = recipe.train(one, Run(tmp_path / "one")).probabilities([state])[0]
+    worth = {"pass": -1.25, "bet": -0.5}  # of a jack against uniform play
+    first, second = (worth[choice] for choice in state.choices)
+    assert np.log(chances[0] / chances[1]) == pytest.approx(0.8 * (first - second) / (1 + 0.8 * 0.5), abs=1e-6)
+    forty = recipe.train(recipe.Config(steps=40, matches_per_step=0, last_pull=0.05), Run(tmp_path / "forty"))
+    reached = 0.047839  # by a simulation of the closed form that shares no code with this one
+    assert tree.exploitability(tree.strategy(forty)) == pytest.approx(reached, abs=2e-6)
+    assert read_final(tmp_path / "forty")["exploitability"] == pytest.approx(reached, abs=2e-6)
+
+
+def test_a_state_to_which_play_never_comes_stays_as_it_is():
+    nothing = {ASK: np.array([np.nan, np.nan])}
+    assert gains(nothing, {ASK: HALF}) == {}
+
+
 def test_each_step_ends_at_the_closed_form_with_a_moving_magnet(tmp_path, monkeypatch):
     asked = []
 
-    def noted(policy, magnet, gained, size, pull):
-        before, rho = (dict(zip(gained, each.probabilities(list(gained)), strict=True)) for each in (policy, magnet))
-        asked.append((before, rho, mirror_step(policy, magnet, gained, size, pull)))
+    def noted(now, magnet, gained, size, pull):
+        asked.append((now, magnet, mirror_step(now, magnet, gained, size, pull)))
         return asked[-1][2]
 
+    mirror_step = recipe.mirror_step
     monkeypatch.setattr(recipe, "mirror_step", noted)
     recipe.train(recipe.Config(steps=3, matches_per_step=60, magnet_every=2), Run(tmp_path))
     assert [len(wanted) for *_, wanted in asked] == [12, 12, 12]
@@ -133,7 +145,7 @@ class FreeTalk:
 def test_where_there_is_nothing_to_choose_the_batch_is_empty():
     only = Ask(FIRST, (Message("game", "Go on?"),), ("yes",))
     policy = Learner(model="tiny:hidden=16,heads=2").build(seed=0)
-    assert len(pack_toward(policy, {only: np.ones(1)})) == 0
+    assert len(pack_toward(policy, {only: np.ones(1)}, {only: np.ones(1)})) == 0
 
 
 def test_free_text_is_refused_before_anything_is_played(tmp_path, monkeypatch):

@@ -41,17 +41,8 @@ from redqueen.objectives.references import Reference
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
-from redqueen.players.scripted import Uniform
 from redqueen.protocols import Policy
-from redqueen.recipes.games.mirror_descent.steps import (
-    check_listed,
-    credit,
-    gains,
-    mirror_step,
-    pack_toward,
-    reply_values,
-    strategy_of,
-)
+from redqueen.recipes.games.mirror_descent.steps import check_listed, estimate, mirror_step, pack_toward
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
@@ -86,21 +77,14 @@ def train(config: Config, run: Run) -> Policy:
         done = step / config.steps
         size = anneal(config.step_size, config.last_step_size, done)
         pull = anneal(config.pull, config.last_pull, done)
-        if tree:
-            trajectories, now = [], tree.strategy(learner)
-            values = tree.reply_values(now)
-        else:
-            matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
-            trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
-            values = reply_values(trajectories)
-            now = strategy_of(learner, values)
-        gained = gains(values, now)
+        matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
+        trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         if config.magnet_every and step % config.magnet_every == 0:
             magnet.refresh()
-        rho = strategy_of(magnet.policy if config.magnet_every else Uniform(), gained)
+        rho = magnet.policy if config.magnet_every else None
+        now, gained, advantages = estimate(trajectories, learner, tree)
         batch = pack_toward(learner, mirror_step(now, rho, gained, size, pull), now)
         for _ in range(config.updates):
             metrics = learner.update(batch, ExactKL(1.0))
-        metrics = metrics | {"pull": pull, "step_size": size}
-        run.report(learner, trajectories, credit(trajectories, gained), metrics)
+        run.report(learner, trajectories, advantages, metrics | {"pull": pull, "step_size": size})
     return learner

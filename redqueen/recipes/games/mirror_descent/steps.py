@@ -10,9 +10,11 @@ import torch
 
 from redqueen.credit.advantages.statistics import RewardToGo
 from redqueen.credit.rewards import has_verdict
+from redqueen.measures.exact.exploitability import GameTree
 from redqueen.measures.of_games import lists_choices
 from redqueen.objectives.batch import beside, one_turn, pack
 from redqueen.players.language.reciter import Reader, reader
+from redqueen.players.scripted import Uniform
 from redqueen.players.transformer.rows import legal_tokens
 from redqueen.protocols import Game, MayBeClosed, OpenPlayer, has
 from redqueen.types import Ask, Batch, Likelihoods, RedQueenError, Reply, Strategy, Trajectory
@@ -48,6 +50,22 @@ def reply_values(trajectories: Sequence[Trajectory]) -> Strategy:
         return {ask: total / often for ask, (total, often) in sums.items()}
 
 
+def estimate(
+    trajectories: Sequence[Trajectory], policy: OpenPlayer, tree: GameTree | None = None
+) -> tuple[Strategy, Strategy, list[np.ndarray]]:
+    """The policy's probabilities [K] at each information state that was met, by how much each reply is worth more there
+    than what the policy expects [K] (`gains`), and that for the turns of each trajectory [N] (`credit`). Of a `tree`
+    all states count, and what replies are worth when everybody plays by the policy."""
+    if tree:
+        now = tree.strategy(policy)
+        values = tree.reply_values(now)
+    else:
+        values = reply_values(trajectories)
+        now = strategy_of(policy, values)
+    gained = gains(values, now)
+    return now, gained, credit(trajectories, gained)
+
+
 def strategy_of(policy: OpenPlayer, asks: Iterable[Ask]) -> Strategy:
     """[K] the policy's probabilities at each information state, read in one request."""
     asks = list(asks)
@@ -78,9 +96,11 @@ def credit(trajectories: Sequence[Trajectory], gained: Strategy) -> list[np.ndar
     ]
 
 
-def mirror_step(now: Strategy, magnet: Strategy, gained: Strategy, size: float, pull: float) -> Strategy:
-    """[K] for each state of `gained` the probabilities that a step of this `size` and `pull` asks for."""
-    return {ask: closed_form(now[ask], magnet[ask], gain, size, pull) for ask, gain in gained.items()}
+def mirror_step(now: Strategy, magnet: OpenPlayer | None, gained: Strategy, size: float, pull: float) -> Strategy:
+    """[K] for each state of `gained` the probabilities that a step of this `size` and `pull` towards the magnet, or
+    towards uniform play without one, asks for."""
+    rho = strategy_of(magnet or Uniform(), gained)
+    return {ask: closed_form(now[ask], rho[ask], gain, size, pull) for ask, gain in gained.items()}
 
 
 def closed_form(policy: np.ndarray, magnet: np.ndarray, gain: np.ndarray, size: float, pull: float) -> np.ndarray:

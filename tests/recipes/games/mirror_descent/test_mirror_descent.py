@@ -11,7 +11,7 @@ from redqueen.recipes.games.mirror_descent import recipe
 from redqueen.recipes.games.mirror_descent.steps import (
     check_listed,
     closed_form,
-    credit,
+    estimate,
     gains,
     pack_toward,
     reply_values,
@@ -58,7 +58,7 @@ def test_a_reply_is_worth_what_it_brought_on_average_from_there_on():
     found = gains(values, {ASK: np.array([0.3, 0.7]), later: np.array([0.25, 0.75])})
     assert found[ASK].tolist() == [0.0, 0.0]  # nobody passed: worth what is expected
     assert found[later] == pytest.approx([2.25, -0.75])
-    given = credit(played, gains(values, strategy_of(Uniform(), values)))
+    _, _, given = estimate(played, Uniform())
     assert given[0].tolist() == [0.0, 1.5] and given[1].tolist() == [0.0, -1.5] and np.isnan(given[2]).all()
 
 
@@ -85,7 +85,7 @@ def test_a_table_comes_near_the_equilibrium_of_kuhn_poker(tmp_path):
 
 def test_exact_values_need_no_match(tmp_path, monkeypatch):
     """A table follows the closed form on the values of the game tree: a step from uniform play by hand, then forty."""
-    monkeypatch.setattr(recipe, "play", lambda *_: pytest.fail("a match was played"))
+    monkeypatch.setattr(recipe, "play", lambda matches, rng: pytest.fail("a match was played") if matches else [])
     tree = GameTree(find_game("kuhn_poker"))
     state = next(ask for ask in tree.states if "Your card is the jack. Nobody has moved" in ask.messages[-1].text)
     one = recipe.Config(steps=1, matches_per_step=0, step_size=0.8, pull=0.5)
@@ -108,7 +108,7 @@ def test_each_step_ends_at_the_closed_form_with_a_moving_magnet(tmp_path, monkey
     asked = []
 
     def noted(now, magnet, gained, size, pull):
-        asked.append((now, magnet, mirror_step(now, magnet, gained, size, pull)))
+        asked.append((now, strategy_of(magnet, gained), mirror_step(now, magnet, gained, size, pull)))
         return asked[-1][2]
 
     mirror_step = recipe.mirror_step

@@ -20,6 +20,7 @@ from redqueen.types import Ask, Episode, RedQueenError
 MOST_PAIRS = 2  # prompts shown before and after
 MOST_STATES = 40  # of a small game, which are all shown
 FEW_STATES = 6  # of a larger one, those met most often
+MET_MOST = "that were met most often"
 LARGEST_TABLE = 50_000_000  # bytes
 LEAST_REPLIES = 2  # recorded in a state on average, for shares to be shown
 BREAKS = ("\n\n", ".\n", ":\n", "?\n", ". ", "? ")  # between sentences and paragraphs, not between rows of a board
@@ -136,7 +137,8 @@ def _of_table(folder: Path, recorded: Sequence[Recorded]) -> dict[str, Any] | No
     source = (
         f"the table of the last checkpoint, after step {checkpoints(folder)[-1].name.removeprefix('step_').lstrip('0')}"
     )
-    return _shown([(ask, chances, None, None) for ask, chances in shown], total, source)
+    which = MET_MOST if recorded else "in the order of the table"
+    return _shown([(ask, chances, None, None) for ask, chances in shown], total, source, which=which)
 
 
 def _table(folder: Path) -> Iterator[tuple[Ask, list[float]]]:
@@ -190,6 +192,7 @@ def _shown(
     total: int,
     source: str,
     before: str = "",
+    which: str = MET_MOST,
 ) -> dict[str, Any]:
     order = {ask: place for place, ask in enumerate(kuhn_states())}
     ordered = sorted(rows, key=lambda row: (str(row[0].seat), order.get(row[0], 0), _text(row[0])))
@@ -204,6 +207,7 @@ def _shown(
         "source": source,
         "before": before,
         "total": total,
+        "which": which,
         "nearest": nearest,
         "rows": [
             {

@@ -258,7 +258,7 @@ function states() {
   };
   const table = make("table", { class: "states" }, make("tr", {}, make("th", {}, "state"), counted ? make("th", { class: "n" }, "replies") : null, ...(found.nearest ? [make("th", { class: "n", colspan: 2 }, "bet or call"), make("th", { class: "n" }, "equilibria")] : few ? choices.map((choice) => make("th", { class: "n" }, words(cut(choice, 30)))) : [make("th", {}, "most likely replies")])),
     ...found.rows.map((row) => make("tr", {}, state(row), counted ? make("td", { class: "n" }, String(row.count)) : null, ...(found.nearest ? diagram(row) : few ? choices.map((_, number) => bar(row, number)) : [likely(row)]))));
-  const all = found.total > found.rows.length ? `the ${found.rows.length} of ${found.total} states that were met most often` : `all ${found.total} states`;
+  const all = found.total > found.rows.length ? `the ${found.rows.length} of ${found.total} states ${found.which}` : `all ${found.total} states`;
   return make("section", { class: "panel", id: "states" }, make("h2", {}, `What the policy plays${data.runs.length > 1 ? `: ${run.name}` : ""}`), make("p", { class: "quiet small" }, words(counted ? `Share of each reply in ${found.total} states: ${found.before} → ${found.source}.` : `Probability of each reply in ${all}, from ${found.source}.`)), make("div", { class: "scroll" }, table),
     found.nearest ? make("p", { class: "quiet small" }, `Kuhn poker has an equilibrium for each chance of betting the jack from 0% to 33% (Kuhn, 1950). The line at the foot of a bar is where they lie, the stroke the nearest of them: ${percent(Number(found.nearest))} with the jack.`) : null);
 }

@@ -69,6 +69,8 @@ def test_of_a_large_table_the_states_met_most_often_are_shown(tmp_path):
     found = states(folder, met)
     assert found["total"] == MOST_STATES + 1
     assert {"state 7", "state 3"} <= {row["text"] for row in found["rows"]} and len(found["rows"]) == 6
+    assert found["which"] == "that were met most often"
+    assert states(folder, [])["which"] == "in the order of the table"  # a run that played no match
 
 
 @pytest.mark.parametrize(

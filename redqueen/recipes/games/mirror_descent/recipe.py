@@ -1,6 +1,6 @@
-"""Magnetic mirror descent by its own closed-form step, so that a language model follows it as a table would.
+"""Magnetic mirror descent by its closed form, which a language model follows (Sokota et al. 2023, arXiv:2206.05825).
 
-Paper: Sokota et al., 2023, arXiv:2206.05825, with negative entropy as the mirror map, at every information state.
+The mirror map is negative entropy, at every information state.
 
 Who says what is right: the rules of the game.
 

@@ -7,16 +7,18 @@ from redqueen.settings.learner import Learner
 from redqueen.trials.starts import Start
 
 
-def imitating(questions: str, longest: int) -> Start:
-    """A tiny transformer that imitated solutions for 1,500 steps, replies of `longest` tokens; its rate falls over the
-    last 500."""
+def imitating(
+    questions: str, longest: int, steps: int = 1500, rest: int = 500, model: str = "tiny:hidden=96,layers=3"
+) -> Start:
+    """A tiny transformer that imitated solutions for some steps, replies of `longest` tokens; its rate falls over the
+    last of them, the `rest`."""
     return Start(
         cold_start.Config(
-            Learner(model="tiny:hidden=96,layers=3", max_completion_length=longest, learning_rate=2e-3),
+            Learner(model=model, max_completion_length=longest, learning_rate=2e-3),
             questions=questions,
-            steps=1500,
+            steps=steps,
             demonstrations_per_step=96,
-            rest=500,
+            rest=rest,
             problems=32,
         )
     )

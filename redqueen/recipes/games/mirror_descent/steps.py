@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 
 from redqueen.credit.advantages.statistics import RewardToGo
 from redqueen.credit.rewards import has_verdict
-from redqueen.measures.exact.exploitability import GameTree
+from redqueen.measures.exact.exploitability import GameTree, strategy_of
 from redqueen.measures.of_games import lists_choices
 from redqueen.objectives.batch import beside, one_turn, pack
 from redqueen.players.language.reciter import Reader, reader
@@ -54,22 +54,16 @@ def estimate(
     trajectories: Sequence[Trajectory], policy: OpenPlayer, tree: GameTree | None = None
 ) -> tuple[Strategy, Strategy, list[np.ndarray]]:
     """The policy's probabilities [K] at each information state that was met, by how much each reply is worth more there
-    than what the policy expects [K] (`gains`), and that for the turns of each trajectory [N] (`credit`). Of a `tree`
-    all states count, and what replies are worth when everybody plays by the policy."""
+    than what the policy expects [K] (`gains`), and that for the turns of each trajectory [N] (`credit`). With a
+    `tree` these are all states of the game, and the exact values of replies where all seats follow the policy."""
     if tree:
         now = tree.strategy(policy)
         values = tree.reply_values(now)
     else:
         values = reply_values(trajectories)
-        now = strategy_of(policy, values)
+        now = strategy_of(policy, list(values))
     gained = gains(values, now)
     return now, gained, credit(trajectories, gained)
-
-
-def strategy_of(policy: OpenPlayer, asks: Iterable[Ask]) -> Strategy:
-    """[K] the policy's probabilities at each information state, read in one request."""
-    asks = list(asks)
-    return dict(zip(asks, policy.probabilities(asks), strict=True))
 
 
 def gains(values: Strategy, now: Strategy) -> Strategy:
@@ -99,7 +93,7 @@ def credit(trajectories: Sequence[Trajectory], gained: Strategy) -> list[np.ndar
 def mirror_step(now: Strategy, magnet: OpenPlayer | None, gained: Strategy, size: float, pull: float) -> Strategy:
     """[K] for each state of `gained` the probabilities that a step of this `size` and `pull` towards the magnet, or
     towards uniform play without one, asks for."""
-    rho = strategy_of(magnet or Uniform(), gained)
+    rho = strategy_of(magnet or Uniform(), list(gained))
     return {ask: closed_form(now[ask], rho[ask], gain, size, pull) for ask, gain in gained.items()}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from redqueen.games.catalogue import find_game
-from redqueen.measures.exact.exploitability import GameTree
+from redqueen.measures.exact.exploitability import GameTree, strategy_of
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.players.scripted import Uniform
 from redqueen.recipes.games.mirror_descent import recipe
@@ -15,7 +15,6 @@ from redqueen.recipes.games.mirror_descent.steps import (
     gains,
     pack_toward,
     reply_values,
-    strategy_of,
 )
 from redqueen.runs.run import Run, read_final
 from redqueen.settings.learner import Learner
@@ -108,7 +107,7 @@ def test_each_step_ends_at_the_closed_form_with_a_moving_magnet(tmp_path, monkey
     asked = []
 
     def noted(now, magnet, gained, size, pull):
-        asked.append((now, strategy_of(magnet, gained), mirror_step(now, magnet, gained, size, pull)))
+        asked.append((now, strategy_of(magnet, list(gained)), mirror_step(now, magnet, gained, size, pull)))
         return asked[-1][2]
 
     mirror_step = recipe.mirror_step

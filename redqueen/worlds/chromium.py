@@ -36,11 +36,17 @@ FLAGS = (
     "--disable-backgrounding-occluded-windows "
     "--renderer-process-limit=4 --mute-audio --lang=en"
 )
+# what Chromium answers where a page moved on while it was asked: nothing is lost
+CUT = ("Inspected target navigated or closed", "Execution context was destroyed", "Promise was collected")
 NO_NETWORK = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # but for this machine
 
 
 class PageLost(Exception):
     """A page or its browser that no longer answers; the text says why, in a few words."""
+
+
+class PageMoved(PageLost):
+    """A page that moved on to another while it was asked; the other may be asked again."""
 
 
 def why_no_pages() -> str:
@@ -152,9 +158,12 @@ class Tab:
         self.arrive()
 
     def arrive(self) -> None:
-        """Waits for the page after one that is marked as left."""
-        while self.run("window.__left || __page.loaded()"):
-            time.sleep(0.002)
+        """Waits for the page after one that is marked as left, and for those that it leads to while it loads."""
+        left = True
+        while left:
+            with suppress(PageMoved):
+                left = self.run("window.__left || __page.loaded()")
+            time.sleep(0.002 if left else 0)
 
     def run(self, code: str, *given: Any) -> Any:
         """The value of an expression of ours; `given` stands in it as the list `given`, as data."""
@@ -234,7 +243,8 @@ class Pipe:
         finally:
             self._waiting.pop(number, None)
         if "error" in found:
-            raise PageLost(f"refused {method}: {found['error'].get('message', '')}")
+            message = str(found["error"].get("message", ""))
+            raise (PageMoved if message.startswith(CUT) else PageLost)(f"refused {method}: {message}")
         return dict(found["result"])
 
     def _waited(self, answer: Future[Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Guests: what they say, and every way in which they can fail."""
 
+import gc
 import os
 import signal
 import sys
@@ -152,10 +153,11 @@ def test_visits_leave_nothing_behind(make):
     guest = make()
     for _ in range(3):
         played(guest, "1", "2")
-    before = len(os.listdir("/proc/self/fd"))
+    gc.collect()  # what other tests left open is no matter of this one
+    before = set(os.listdir("/proc/self/fd"))
     for _ in range(50):
         guest.open(guest.about["tasks"][0], 0).close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(set(os.listdir("/proc/self/fd")) - before) <= 1, "but for the folder that is being listed"
     children = Path(f"/proc/{guest._process.pid}/task/{guest._process.pid}/children").read_text().split()
     assert children == []
 

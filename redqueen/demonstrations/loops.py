@@ -7,6 +7,8 @@ From a text "A. B. C." the sentence B is chosen, and its row reads A. B. B. B. B
 
     batch = pack(loops, [distances(loop) for loop in loops])
     learner.update(batch, PseudoRepetition())
+
+`Loops` makes them of any texts that a language model is shown.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 
-from redqueen.types import RedQueenError, Trajectory, Turn
+from redqueen.players.language.writing import language_model, on_this_machine
+from redqueen.protocols import Policy
+from redqueen.types import SOLVER, RedQueenError, Trajectory, Turn
 
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]+|[^.!?\n]+\Z")
 
@@ -33,6 +39,59 @@ def looped(
     `shortest` tokens and fits twice.
 
     Replies without such a sentence are left out. Raises RedQueenError if none has one."""
+    made = _loops(trajectories, ends, length, rng, shortest)
+    if trajectories and not made:
+        raise RedQueenError(
+            f"none of {len(trajectories)} replies has a sentence that fits twice into {length} tokens and ends with "
+            f"one of the {len(ends)} tokens that end sentences: give other ends, or more room"
+        )
+    return made
+
+
+def sentence_ends(tokenizer: Any) -> frozenset[int]:
+    """The tokens of a tokenizer of transformers whose text ends a sentence: with . ! or ?, or with a line."""
+    texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
+    return frozenset(token for token, text in enumerate(texts) if text.rstrip(" \"')*").endswith((*".!?", "\n")))
+
+
+class Loops:
+    """Loops of the texts that a language model is shown."""
+
+    def __init__(self, learner: Policy) -> None:
+        self._learner, self._found = learner, False
+
+    def of(self, shown: Sequence[Trajectory], rng: Random) -> tuple[list[Trajectory], list[np.ndarray]]:
+        """A loop of each text that has a sentence and was one turn, and its `distances`; rows have room for the longest
+        prompt and a reply as long as the policy's may be. Raises RedQueenError where no text of the first call has a
+        sentence, and for a policy that is no language model on this machine."""
+        ends, limit = self._ends_and_limit
+        single = [each for each in shown if len(each.turns) == 1]
+        longest = max((len(each.turns[0].reply.prompt_tokens) for each in single), default=0)
+        rows = _loops(single, ends, longest + limit, rng)
+        self._found |= bool(rows)
+        if not self._found:
+            raise RedQueenError(
+                f"none of the {len(shown)} texts shown has a sentence that could be said twice in {limit} "
+                "tokens: a longer --max-completion-length, or no --loops"
+            )
+        return rows, [distances(row) for row in rows]
+
+    @cached_property
+    def _ends_and_limit(self) -> tuple[frozenset[int], int]:
+        writer = on_this_machine(language_model(self._learner), "the ends of its sentences are read from its tokenizer")
+        return sentence_ends(writer.verbatim().tokenizer), writer.spoken_in(SOLVER).limit
+
+
+def distances(loop: Trajectory) -> np.ndarray:
+    """[N] the advantages for `PseudoRepetition`: 0 for the first copy, minus the length of a copy for the others."""
+    back = -float(len(loop.turns[0].reply.tokens))
+    return np.array([0.0, *[back] * (len(loop.turns) - 1)])
+
+
+def _loops(
+    trajectories: Sequence[Trajectory], ends: Collection[int], length: int, rng: Random, shortest: int = 2
+) -> list[Trajectory]:
+    """`looped`, of which none may be left."""
     made = []
     for trajectory in trajectories:
         (turn,) = trajectory.turns
@@ -44,18 +103,7 @@ def looped(
         ]
         if spans:
             made.append(_loop(trajectory, *rng.choice(spans), length))
-    if trajectories and not made:
-        raise RedQueenError(
-            f"none of {len(trajectories)} replies has a sentence that fits twice into {length} tokens and ends with "
-            f"one of the {len(ends)} tokens that end sentences: give other ends, or more room"
-        )
     return made
-
-
-def distances(loop: Trajectory) -> np.ndarray:
-    """[N] the advantages for `PseudoRepetition`: 0 for the first copy, minus the length of a copy for the others."""
-    back = -float(len(loop.turns[0].reply.tokens))
-    return np.array([0.0, *[back] * (len(loop.turns) - 1)])
 
 
 def _loop(trajectory: Trajectory, start: int, end: int, length: int) -> Trajectory:

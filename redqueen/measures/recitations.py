@@ -11,13 +11,17 @@ from typing import Protocol
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.rehearsal import Lessons, Plays, with_tools
 from redqueen.games.single_reply import SingleReply
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
+from redqueen.measures.of_games import usual_measures
 from redqueen.objectives.batch import free_positions, pack
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Demonstrating, Reader
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Policy
+from redqueen.protocols import Measure, Policy
+from redqueen.questions.verdicts import Truncated
 from redqueen.types import Batch, Demonstration, Likelihoods, Match, Metrics, RedQueenError, Trajectory, mean_of
 
 TOO_LONG = Alarm(
@@ -65,6 +69,17 @@ def demonstrated(shown: Sequence[Demonstration], policy: Policy) -> list[Traject
     if not isinstance(policy, Writer):
         raise RedQueenError("only a language model can imitate demonstrations")
     return recited(shown, policy)
+
+
+def of_lessons(
+    taught: Lessons | Plays, learner: Writer, problems: int, seed: int, truncated: Truncated
+) -> Sequence[Measure]:
+    """What measures who is taught: the usual measures of a game; of a question set the accuracy at `problems` held-out
+    ones of each level, with the tools that the set has for its solver."""
+    if isinstance(taught, Plays):
+        return usual_measures(taught.game, learner, seed)
+    solver = with_tools(taught.questions, learner)
+    return [HeldOut(taught.questions, solver, problems, seed=seed, truncated=truncated)]
 
 
 class Fitting(Ringing):

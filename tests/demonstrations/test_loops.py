@@ -4,10 +4,23 @@ from random import Random
 
 import numpy as np
 import pytest
+import torch
 
-from redqueen.demonstrations.loops import consecutive, distances, looped, repeated_grams, repeated_sentences
+from redqueen.demonstrations.loops import (
+    Loops,
+    consecutive,
+    distances,
+    looped,
+    repeated_grams,
+    repeated_sentences,
+    sentence_ends,
+)
+from redqueen.measures.recitations import recited
 from redqueen.objectives.batch import pack
-from redqueen.types import Ask, Episode, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
+from redqueen.players.tabular import TabularPolicy
+from redqueen.players.transformer.loading import load_model
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.types import Ask, Demonstration, Episode, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
 
 SEAT, STOP = Seat("solver"), 0
 
@@ -62,3 +75,48 @@ def test_repetition_is_measured_by_hand():
     assert consecutive(["a", "a", "b", "b", "b"]) == pytest.approx(3 / 4)
     assert repeated_sentences("I am. I  am. You are! You are! Who?") == pytest.approx(2 / 4)
     assert repeated_sentences("No end") == repeated_sentences("") == 0.0
+
+
+class Words:
+    """A tokenizer whose tokens are these texts."""
+
+    texts = ("a", "b.", 'c?"', "d\n", "e,", "f. g", "!")
+
+    def __len__(self):
+        return len(self.texts)
+
+    def batch_decode(self, rows):
+        return ["".join(self.texts[token] for token in row) for row in rows]
+
+
+def test_a_sentence_ends_with_its_mark_or_its_line():
+    assert sentence_ends(Words()) == {1, 2, 3, 6}
+
+
+def small():
+    loaded = load_model("tiny:hidden=16,layers=1", torch.float32, "cpu", 0)
+    return TransformerPolicy(loaded, learning_rate=1e-2, max_completion_length=24, constrain=False)
+
+
+def test_loops_of_what_is_shown_end_where_its_sentences_do():
+    learner = small()
+    shown = recited([Demonstration("solver", Task("t", prompt="say"), "deal row. bet now.")] * 20, learner)
+    plain = learner.verbatim().tokenizer
+    rows, back = Loops(learner).of([*shown, said([8], [1, 2, 3])], Random(4))
+    assert len(rows) == 20
+    assert [each.tolist() for each in back] == [distances(row).tolist() for row in rows]
+    repeated = {plain.decode(row.turns[1].reply.tokens) for row in rows}
+    assert repeated == {"deal row.", " bet now."}
+    room = len(shown[0].turns[0].reply.prompt_tokens) + 24
+    assert all(len(turn.reply.prompt_tokens) + len(turn.reply.tokens) <= room for row in rows for turn in row.turns)
+
+
+def test_texts_without_a_sentence_are_said_at_once_and_later_left_out():
+    learner = small()
+    loops, bare = Loops(learner), [said([8], [1, 2, 3])]
+    with pytest.raises(RedQueenError, match="none of the 1 texts shown has a sentence that could be said twice in 24"):
+        loops.of(bare, Random(0))
+    loops.of(recited([Demonstration("solver", Task("t", prompt="say"), "deal row.")], learner), Random(0))
+    assert loops.of(bare, Random(0)) == ([], [])
+    with pytest.raises(RedQueenError, match="a table and cannot write"):
+        Loops(TabularPolicy()).of(bare, Random(0))

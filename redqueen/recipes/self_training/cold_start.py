@@ -10,6 +10,9 @@ read it: a solver in its answer format (`--answer`), a proposer, judge or explai
 
     L = - mean over demonstrations of  mean over tokens  log pi(token)
 
+With `--loops 0.5` each update is followed by one that takes repetition away (DITTO, arXiv:2206.02369): a sentence of
+each text is said again and again, and each copy is to have half the probability of the copy before.
+
 The trained model lies in the newest checkpoint: `--model outputs/cold_start-0/checkpoints/step_001500/learner`.
 """
 
@@ -23,18 +26,18 @@ import numpy as np
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
-from redqueen.demonstrations.rehearsal import Plays, equipped, lessons
-from redqueen.measures.accuracy import HeldOut
-from redqueen.measures.of_games import usual_measures
-from redqueen.measures.recitations import Fitting
+from redqueen.demonstrations.loops import Loops
+from redqueen.demonstrations.rehearsal import lessons
+from redqueen.measures.recitations import Fitting, of_lessons
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
+from redqueen.objectives.repetition import PseudoRepetition
 from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
 from redqueen.questions.verdicts import Truncated
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Count, OnlyWith, Positive
+from redqueen.settings.limits import Count, OnlyWith, Positive, Share
 from redqueen.settings.roles import without_format
 
 WHOLE = ("proposer", "judge", "explainer", "rewriter", "reader", "generator")  # roles whose whole reply is read
@@ -48,6 +51,7 @@ class Config:
     demonstrations_per_step: Count = 128
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls
     last_learning_rate: Positive = 0.1  # after the last step, as a share of the first
+    loops: Share = 1.0  # of a sentence's probability that each repetition is to keep; 1 teaches nothing of it
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of a measured answer that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
@@ -60,18 +64,15 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     least = config.last_learning_rate
     taught, fitting = lessons(config.questions, config.game, learner, apart), Fitting(learner)
-    if isinstance(taught, Plays):
-        measures = usual_measures(taught.game, learner, run.tests)
-    else:
-        solver = equipped(config, learner)
-        measures = [
-            HeldOut(taught.questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
-        ]
+    loops, penalty = Loops(learner), PseudoRepetition(config.loops)
+    measures = of_lessons(taught, learner, config.problems, run.tests, config.truncated_score)
     for step in run.steps(config.steps, [learner], [fitting], measures):
         learner.learning_rate = rate * min(1.0, least + (1.0 - least) * (config.steps - step) / rest)
         shown = taught.draw(config.demonstrations_per_step, run.rng)
         trajectories = score(play(shown, run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)
+        if config.loops < 1.0 and (looped := loops.of(trajectories, run.rng))[0]:
+            metrics |= {f"loops/{name}": each for name, each in learner.update(pack(*looped), penalty).items()}
         run.report(learner, trajectories, credit, metrics | fitting.observe(trajectories))
     return learner

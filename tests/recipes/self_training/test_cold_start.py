@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from redqueen.demonstrations.rehearsal import Equipped
+from redqueen.demonstrations.rehearsal import Equipped, with_tools
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.self_training import cold_start
 from redqueen.records import episode_from_json
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.types import Reply
+from redqueen.types import RedQueenError, Reply
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4, learning_rate=1e-3)
 
@@ -42,8 +43,8 @@ def test_tools_are_called_where_the_domain_has_any(tmp_path, monkeypatch):
     shown = " ".join(message.text for turn in turns for message in turn.ask.messages)
     assert "<information>The " in shown and "<search>words</search> finds documents." in shown
     learner = TransformerPolicy.__new__(TransformerPolicy)
-    assert isinstance(cold_start.equipped(cold_start.Config(questions="knowledge"), learner), Equipped)
-    assert cold_start.equipped(cold_start.Config(questions="sums"), learner) is learner
+    assert isinstance(with_tools(find_questions("knowledge"), learner), Equipped)
+    assert with_tools(find_questions("sums"), learner) is learner
 
 
 def recited(folder):
@@ -117,3 +118,27 @@ def test_moves_that_are_chosen_from_a_list_are_never_too_long(tmp_path):
     cold_start.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=8)))
     assert max(shown_lengths(tmp_path)) > 1
     assert not any("too_long" in name for name in read_metrics(tmp_path)[0])
+
+
+def test_loops_are_taken_away_between_imitations(tmp_path, monkeypatch):
+    """Each step is an update by imitation and one by DITTO's loss; without the setting only the first."""
+    done = []
+    update = TransformerPolicy.update
+    monkeypatch.setattr(
+        TransformerPolicy,
+        "update",
+        lambda self, batch, objective, **more: (
+            done.append(type(objective).__name__) or update(self, batch, objective, **more)
+        ),
+    )
+    learner = Learner("tiny:hidden=16,layers=1", max_completion_length=96)
+    config = cold_start.Config(learner, questions="instructions", steps=2, demonstrations_per_step=8, problems=2)
+    cold_start.train(replace(config, loops=0.5), Run(tmp_path / "with", 0))
+    assert done == ["Imitation", "PseudoRepetition"] * 2
+    line = read_metrics(tmp_path / "with")[-1]
+    assert line["loops/repetition_loss"] > 0.0
+    done.clear()
+    cold_start.train(config, Run(tmp_path / "without", 0))
+    assert done == ["Imitation"] * 2
+    with pytest.raises(RedQueenError, match="no --loops"):
+        cold_start.train(replace(config, questions="sums", loops=0.5), Run(tmp_path / "bare", 0))

@@ -15,7 +15,7 @@ from redqueen.trials.experiment import Difference, Experiment, Training, Trial, 
 from redqueen.trials.starts import Start, warmed
 
 WARM = replace(OF_SVS, questions="variants:skill=0.7,faithful=1", steps=800)
-TUNED, AT_RANDOM = "B-STaR", "knobs at random"
+TUNED, MORE, AT_RANDOM = "B-STaR", "B-STaR, 120 tasks too", "knobs at random"
 FIXED = {f"fixed at {each:g}": each for each in (0.5, 0.8, 1.1)}
 
 
@@ -65,6 +65,7 @@ BALANCED = Experiment(
     starts={"b_star.learner.model": Start(WARM)},
     variants={
         TUNED: {},
+        MORE: {"b_star.tasks": 120},
         **{
             name: {"b_star.temperatures": (each,), "b_star.thresholds": (1.0,), "b_star.tasks": 120}
             for name, each in FIXED.items()
@@ -83,13 +84,15 @@ BALANCED = Experiment(
     ),
     compared=(
         *versus(TUNED, (*FIXED, AT_RANDOM), ("late accuracy", "late pass@8")),
+        *versus(MORE, tuple(FIXED), ("late accuracy", "late pass@8")),
         *(Difference(name, name, "late pass@8", "first pass@8") for name in (TUNED, *FIXED)),
     ),
     controls=(*FIXED, AT_RANDOM),
     seeds=5,
     notes=(
         "Five iterations. Rollouts of an iteration: 60 tasks and 4 times 15 development tasks of 16 attempts, or 120 "
-        "tasks of 16.",
+        "tasks of 16. Of 60 tasks fewer replies are selected, and they are learned from in fewer updates; with 120 "
+        "tasks too B-STaR samples more than the others (the attempts at development tasks) and makes as many updates.",
         "Late: the mean of the last fifth of the steps, or of the measurements.",
     ),
 )

@@ -64,7 +64,7 @@ UNSOLVED = Experiment(
     asked="Does explaining known answers teach what no attempt finds, with either loss?",
     trial=OneSeed(),
     config=Method(
-        recipe.Config(warmed(1e-3, max_completion_length=24), questions=NAME, steps=60, truncated_score="graded")
+        recipe.Config(warmed(1e-4, max_completion_length=24), questions=NAME, steps=120, truncated_score="graded")
     ),
     starts={
         "expo.learner.model": Start(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 from redqueen.curricula.dealt import Sampled
 from redqueen.curricula.held_out import Apart
@@ -139,11 +138,6 @@ def with_tools(questions: Questions, solver: Player) -> Player:
     """The solver, with tools if the question set has any for it."""
     tools = tools_for(questions, SOLVER)
     return Equipped(solver, ToolReply(SOLVER, tools)) if tools else solver
-
-
-def equipped(config: Any, solver: Player) -> Player:
-    """The solver with the tools of the question set that a recipe's `config` names, if that has any for it."""
-    return with_tools(find_questions(config.questions), solver)
 
 
 @dataclass(frozen=True)

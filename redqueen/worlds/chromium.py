@@ -38,6 +38,7 @@ FLAGS = (
 )
 # what Chromium answers where a page moved on while it was asked: nothing is lost
 CUT = ("Inspected target navigated or closed", "Execution context was destroyed", "Promise was collected")
+MOST_MOVES = 20  # to another page, of one that has not loaded: as many as browsers follow redirects
 NO_NETWORK = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # but for this machine
 
 
@@ -159,11 +160,16 @@ class Tab:
 
     def arrive(self) -> None:
         """Waits for the page after one that is marked as left, and for those that it leads to while it loads."""
-        left = True
-        while left:
-            with suppress(PageMoved):
-                left = self.run("window.__left || __page.loaded()")
-            time.sleep(0.002 if left else 0)
+        moves = 0
+        while True:
+            try:
+                if not self.run("window.__left || __page.loaded()"):
+                    return
+            except PageMoved:
+                moves += 1
+                if moves > MOST_MOVES:
+                    raise PageLost(f"moved on {moves} times and never loaded") from None
+            time.sleep(0.002)
 
     def run(self, code: str, *given: Any) -> Any:
         """The value of an expression of ours; `given` stands in it as the list `given`, as data."""

@@ -7,12 +7,14 @@ from threading import Thread
 
 import pytest
 
+from redqueen.worlds import chromium
 from redqueen.worlds.chromium import Chromium, PageLost, PageMoved, why_no_pages
 
 needs_chromium = pytest.mark.skipif(bool(why_no_pages()), reason=why_no_pages() or "there")
 
 MOVING = '<p>first</p><script>fetch("/late").then(() => location.replace("/second"))</script><img src="/later">'
-PAGES = {"/first": MOVING, "/second": "<p>second</p>", "/late": "", "/later": ""}
+ROUND = '<script>fetch("/late").then(() => location.reload())</script><img src="/later">'
+PAGES = {"/first": MOVING, "/second": "<p>second</p>", "/late": "", "/later": "", "/round": ROUND}
 SECONDS = {"/late": 0.3, "/later": 3.0}  # until a request is answered: the first page has not loaded when it moves on
 
 
@@ -32,7 +34,8 @@ class Slow(BaseHTTPRequestHandler):
 
 
 @needs_chromium
-def test_a_page_that_moves_on_while_it_loads_is_not_lost():
+def test_a_page_that_moves_on_while_it_loads_is_not_lost_but_one_that_never_stops(monkeypatch):
+    monkeypatch.setattr(chromium, "MOST_MOVES", 2)
     server, browser = ThreadingHTTPServer(("127.0.0.1", 0), Slow), Chromium()
     Thread(target=server.serve_forever, daemon=True).start()
     with closing(browser):
@@ -42,5 +45,7 @@ def test_a_page_that_moves_on_while_it_loads_is_not_lost():
         with pytest.raises(PageLost, match=r"refused Page.nothing: 'Page.nothing' wasn't found") as refused:
             tab.pipe.call("Page.nothing", {}, tab.session)
         assert not isinstance(refused.value, PageMoved)
+        with pytest.raises(PageLost, match="moved on 3 times and never loaded"):
+            tab.open(f"http://127.0.0.1:{server.server_address[1]}/round")
     server.shutdown()
     server.server_close()

@@ -51,7 +51,7 @@ class Config:
     demonstrations_per_step: Count = 128
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls
     last_learning_rate: Positive = 0.1  # after the last step, as a share of the first
-    loops: Share = 1.0  # of a sentence's probability that each repetition is to keep; 1 teaches nothing of it
+    loops: Share = 1.0  # what each repetition of a sentence keeps of its probability (DITTO: 0.5); 1 imitates alone
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of a measured answer that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level

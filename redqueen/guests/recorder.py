@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from redqueen.games.programmed import Desk, MatchOver
 from redqueen.guests.dialects import chat, messages, responses
-from redqueen.guests.dialects.wanted import Said, Unfit, Wanted, as_said
+from redqueen.guests.dialects.wanted import TOLD, Said, Unfit, Wanted, as_said
 from redqueen.markup import visible
 from redqueen.records import task_to_json
 from redqueen.texts import MOST_NESTED, is_deep, well_formed
@@ -40,6 +40,12 @@ LARGEST = 10_000_000  # bytes of a request
 ADDRESS = "127.0.0.1"
 KEY = "REDQUEEN_KEY"  # the environment variable that holds the key with which matches are fetched
 PATIENCE, MOMENT = 20.0, 0.02  # seconds that who fetches a match waits, and between two looks
+_AS_SET = "which is not taken from it: the seat speaks as its role is set (--temperature, --max-completion-length)"
+_INSTEAD = {
+    TOLD: "of which the model is told in a system message; its replies are not forced into it",
+    "tool_choice": "which no reply is forced to follow: the model is told of the functions and chooses",
+    "parallel_tool_calls": "which no reply is forced to follow: the model may call several functions at once",
+}
 
 
 class Dialect(Protocol):
@@ -261,10 +267,7 @@ class Endpoint:
         chair.desk.note(f"unheeded_{chair.role}", tuple(sorted(chair.unheeded)))
         for name in sorted(found - self._told):
             self._told.add(name)
-            self.tell(
-                f"the agent of {chair.role} asks with {name}, which is not taken from it: the seat speaks as its role "
-                "is set (--temperature, --max-completion-length)"
-            )
+            self.tell(f"the agent of {chair.role} asks with {name}, {_INSTEAD.get(name, _AS_SET)}")
 
 
 def _asked_in(endpoint: Endpoint, dialect: Dialect) -> Callable[[Any], Any]:

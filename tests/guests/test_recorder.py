@@ -224,7 +224,13 @@ def test_messages_as_a_stream(endpoint):
             "/v1/chat/completions",
             {"messages": CHAT, "response_format": {"type": "json_schema"}},
             400,
-            "response_format 'json_schema' is not to be had here",
+            "response_format of type json_schema has a schema, an object, not null",
+        ),
+        (
+            "/v1/responses",
+            {"input": "x", "text": {"format": {"type": "grammar"}}},
+            400,
+            'text.format is of a type among text, json_object, json_schema, not "grammar"',
         ),
         (
             "/v1/chat/completions",
@@ -296,6 +302,77 @@ def test_fields_of_another_kind_are_answered_or_refused(path, wrong):
     for body in damaged(WHOLE[path], wrong):
         with suppress(Unfit):
             recorder._read(dialect, body, "agent") if isinstance(body, dict) else None
+
+
+SHAPED = {
+    "/v1/chat/completions": {
+        "messages": CHAT,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "found", "schema": PARAMETERS}},
+    },
+    "/v1/responses": {
+        "instructions": "Be brief.",
+        "input": "Cups?",
+        "text": {"format": {"type": "json_schema", "name": "found", "schema": PARAMETERS}},
+    },
+    "/v1/messages": {
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": "Cups?"}],
+        "output_config": {"format": {"type": "json_schema", "schema": PARAMETERS}},
+    },
+}
+
+
+@pytest.mark.parametrize("path", SHAPED)
+def test_a_format_is_told_to_the_model_and_not_forced(endpoint, path):
+    with seated(endpoint, '{"what": "cups"}', role="shaped") as chair:
+        answer = post(chair, path, SHAPED[path])
+        (wish,) = chair.asked
+    (first, shape, last) = told(wish)
+    assert (first, last) == (("system", "Be brief."), ("game", "Cups?"))
+    assert shape[0] == "system"
+    assert shape[1].startswith("Reply with JSON that fits this schema, and with nothing else:\n")
+    assert json.loads(shape[1].partition("\n")[2]) == PARAMETERS
+    assert answer.headers["x-redqueen-unheeded"] == "format"
+    assert chair.desk.noted["unheeded_shaped"] == ("format",)
+    said = [line for line in endpoint.told_lines if line.startswith("the agent of shaped asks with format")]
+    assert len(said) == 1
+    assert "its replies are not forced into it" in said[0]
+
+
+def test_any_object_may_be_asked_for(endpoint):
+    with seated(endpoint) as chair:
+        wanted = {"messages": CHAT, "response_format": {"type": "json_object"}}
+        assert post(chair, "/v1/chat/completions", wanted).status_code == 200
+        assert told(chair.asked[0])[1] == ("system", "Reply with a JSON object and nothing else.")
+
+
+def chosen(path, choice):
+    tools = {"/v1/chat/completions": {"type": "function", "function": FUNCTION}, "/v1/responses": FUNCTION}
+    body = {"/v1/responses": {"input": "Cups?"}}.get(path, {"messages": CHAT[1:]})
+    found = {"name": "find", "input_schema": PARAMETERS} if path == "/v1/messages" else tools[path]
+    return {**body, "tools": [{"type": "function", **found}], "tool_choice": choice}
+
+
+@pytest.mark.parametrize(
+    ("path", "choice", "described", "unheeded"),
+    [
+        ("/v1/chat/completions", "none", False, None),
+        ("/v1/chat/completions", "auto", True, None),
+        ("/v1/chat/completions", "required", True, "tool_choice"),
+        ("/v1/chat/completions", {"type": "function", "function": {"name": "find"}}, True, "tool_choice"),
+        ("/v1/responses", "none", False, None),
+        ("/v1/responses", {"type": "function", "name": "find"}, True, "tool_choice"),
+        ("/v1/messages", {"type": "none"}, False, None),
+        ("/v1/messages", {"type": "auto"}, True, None),
+        ("/v1/messages", {"type": "any"}, True, "tool_choice"),
+    ],
+)
+def test_a_call_is_never_forced_and_the_agent_is_told_so(endpoint, path, choice, described, unheeded):
+    with seated(endpoint, role="chooser") as chair:
+        answer = post(chair, path, chosen(path, choice))
+        assert answer.status_code == 200
+        assert any("You can call functions." in text for _, text in told(chair.asked[0])) is described
+        assert answer.headers.get("x-redqueen-unheeded") == unheeded
 
 
 def test_bodies_that_are_no_json_or_too_long(endpoint, monkeypatch):

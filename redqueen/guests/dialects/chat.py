@@ -14,8 +14,10 @@ from redqueen.guests.dialects.wanted import (
     arguments,
     event,
     needed,
+    shape_of,
     stops,
     texts,
+    unheeded,
     whole,
     with_functions,
 )
@@ -23,22 +25,23 @@ from redqueen.types import Message
 
 PATH = "/v1/chat/completions"
 # settings of the seat, not of who asks it
-UNHEEDED = ("temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty", "logit_bias")
+UNHEEDED = (
+    *("temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty", "logit_bias"),
+    *("reasoning_effort", "verbosity"),
+)
 MOST = 64  # replies to one request
 
 
 def read(body: Mapping[str, Any], own: str) -> Wanted:
     """The request of a conversation in which `own` is the assistant. Raises Unfit for one that cannot be answered."""
     functions = [_function(each) for each in body.get("tools") or () if body.get("tool_choice") != "none"]
-    kind = (body.get("response_format") or {}).get("type", "text")
-    if kind != "text":
-        raise Unfit(f"response_format {kind!r} is not to be had here: replies are free text")
+    shape = shape_of(body.get("response_format"), "response_format")
     count = whole(body, "n") or 1
     if count > MOST:
         raise Unfit(f"n is at most {MOST}, not {count}")
     messages = [each for message in needed(body, "messages", list, "a list") for each in _message(message, own)]
     return Wanted(
-        with_functions(messages, functions),
+        with_functions(messages, functions, shape),
         stops(body.get("stop")),
         count,
         bool(body.get("stream")),
@@ -46,7 +49,7 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
         bool(functions),
         bool(body.get("logprobs")),
         bool((body.get("stream_options") or {}).get("include_usage")),
-        tuple(name for name in UNHEEDED if body.get(name) is not None),
+        unheeded(body, UNHEEDED, shape),
     )
 
 

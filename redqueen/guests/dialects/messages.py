@@ -14,8 +14,10 @@ from redqueen.guests.dialects.wanted import (
     arguments,
     event,
     needed,
+    shape_of,
     stops,
     texts,
+    unheeded,
     whole,
     with_functions,
 )
@@ -28,17 +30,19 @@ _ENDED = {"length": "max_tokens", "tool_calls": "tool_use", "stop": "end_turn"}
 
 def read(body: Mapping[str, Any], own: str) -> Wanted:
     """The request of a conversation in which `own` is the assistant. Raises Unfit for one that cannot be answered."""
-    functions = [_function(each) for each in body.get("tools") or ()]
+    dealt = body.get("tool_choice") != {"type": "none"}
+    functions = [_function(each) for each in body.get("tools") or () if dealt]
+    shape = shape_of((body.get("output_config") or {}).get("format"), "output_config.format")
     system = texts(body.get("system"))
     messages = [Message("system", system)] if system else []
     messages += [each for message in needed(body, "messages", list, "a list") for each in _messages(message, own)]
     return Wanted(
-        with_functions(messages, functions),
+        with_functions(messages, functions, shape),
         stops(body.get("stop_sequences")),
         stream=bool(body.get("stream")),
         most=whole(body, "max_tokens"),
         calls=bool(functions),
-        unheeded=tuple(name for name in UNHEEDED if body.get(name) is not None),
+        unheeded=unheeded(body, UNHEEDED, shape),
     )
 
 

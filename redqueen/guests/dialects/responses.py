@@ -14,14 +14,16 @@ from redqueen.guests.dialects.wanted import (
     Wanted,
     arguments,
     event,
+    shape_of,
     texts,
+    unheeded,
     whole,
     with_functions,
 )
 from redqueen.types import Message
 
 PATH = "/v1/responses"
-UNHEEDED = ("temperature", "top_p")
+UNHEEDED = ("temperature", "top_p", "reasoning", "max_tool_calls")
 
 
 def read(body: Mapping[str, Any], own: str) -> Wanted:
@@ -29,9 +31,7 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
     where it goes on with an answer of before by its id alone: the whole conversation is to be sent."""
     if body.get("previous_response_id"):
         raise Unfit("previous_response_id is not to be had here: send the whole conversation as input (store=False)")
-    kind = ((body.get("text") or {}).get("format") or {}).get("type", "text")
-    if kind != "text":
-        raise Unfit(f"text.format {kind!r} is not to be had here: replies are free text")
+    shape = shape_of((body.get("text") or {}).get("format"), "text.format")
     functions = [_function(each) for each in body.get("tools") or () if body.get("tool_choice") != "none"]
     given = body.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -40,11 +40,11 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
     system = texts(body.get("instructions"))
     messages = [Message("system", system)] if system else []
     return Wanted(
-        with_functions([*messages, *_messages(items, own)], functions),
+        with_functions([*messages, *_messages(items, own)], functions, shape),
         stream=bool(body.get("stream")),
         most=whole(body, "max_output_tokens"),
         calls=bool(functions),
-        unheeded=tuple(name for name in UNHEEDED if body.get(name) is not None),
+        unheeded=unheeded(body, UNHEEDED, shape),
     )
 
 

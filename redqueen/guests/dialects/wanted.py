@@ -11,6 +11,9 @@ from redqueen.games.tool_calls import called, described
 from redqueen.texts import is_deep
 from redqueen.types import Message, Reply, ToolCall
 
+_SHAPES = ("text", "json_object", "json_schema")
+TOLD = "format"  # asked for in words that the model reads, and not forced upon its reply
+
 
 class Unfit(Exception):
     """A request that cannot be answered: one line that says why."""
@@ -63,12 +66,44 @@ def as_said(reply: Reply, wanted: Wanted, number: int) -> Said:
     return Said(text, calls, reply)
 
 
-def with_functions(messages: Sequence[Message], functions: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """The conversation, at whose beginning the functions are described."""
-    if not functions:
-        return tuple(messages)
+def with_functions(
+    messages: Sequence[Message], functions: Sequence[Mapping[str, Any]], shape: str = ""
+) -> tuple[Message, ...]:
+    """The conversation, at whose beginning the functions are described and the `shape` of replies is asked for."""
+    told = [Message("system", text) for text in (described(functions) if functions else "", shape) if text]
     after = 1 if messages and messages[0].speaker == "system" else 0
-    return (*messages[:after], Message("system", described(functions)), *messages[after:])
+    return (*messages[:after], *told, *messages[after:])
+
+
+def shape_of(found: object, field: str) -> str:
+    """What a model is told of the format that a request wants its replies in: nothing for free text. `field` is where
+    the request says so. Raises Unfit for a format that is not known, and for a schema that is no object."""
+    if found is None:
+        return ""
+    kind = found.get("type", "text") if isinstance(found, dict) else found
+    if not isinstance(found, dict) or kind not in _SHAPES:
+        raise Unfit(f"{field} is of a type among {', '.join(_SHAPES)}, not {json.dumps(kind)[:40]}")
+    if kind == "text":
+        return ""
+    if kind == "json_object":
+        return "Reply with a JSON object and nothing else."
+    schema = (found.get("json_schema") or {}).get("schema") if "json_schema" in found else found.get("schema")
+    if not isinstance(schema, dict):
+        raise Unfit(f"{field} of type json_schema has a schema, an object, not {json.dumps(schema)[:80]}")
+    return f"Reply with JSON that fits this schema, and with nothing else:\n{json.dumps(schema, ensure_ascii=False)}"
+
+
+def unheeded(body: Mapping[str, Any], settings: Sequence[str], shape: str) -> tuple[str, ...]:
+    """What a request asks for and does not get: `settings` that are the seat's own, calls that are forced or one at a
+    time, and replies that are forced into the format of which the model is told."""
+    choice = body.get("tool_choice")
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    return (
+        *(name for name in settings if body.get(name) is not None),
+        *([TOLD] if shape else []),
+        *(["tool_choice"] if kind not in (None, "auto", "none") else []),
+        *(["parallel_tool_calls"] if body.get("parallel_tool_calls") is False else []),
+    )
 
 
 def needed(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], what: str) -> Any:

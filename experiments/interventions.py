@@ -137,7 +137,7 @@ FIRST_ERRORS = Experiment(
     starts={"int.learner.model": imitating(NAME, 48)},
     variants={
         "InT": {},
-        ALONE: {"int.supervised": 0, "int.attempts": 12},
+        ALONE: {"int.supervised": 0},
         ELSEWHERE: {"elsewhere": True},
         STEP: {"int.learn": "step"},
     },
@@ -149,8 +149,7 @@ FIRST_ERRORS = Experiment(
     controls=(ALONE, ELSEWHERE),
     seeds=5,
     notes=(
-        "Replies: all that a training samples, interventions and continuations too. Reinforcement alone has 12 "
-        "attempts at each problem in all steps, the others 8.",
+        "Replies: all that a training samples, interventions and continuations too. Each problem has 8 attempts.",
         "Late: the mean of the last fifth of the steps, or of the measurements.",
     ),
 )

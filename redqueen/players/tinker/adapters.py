@@ -133,7 +133,7 @@ class Adapter:
 
     def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
         if self._sampler is None:
-            self._sampler = self._call("sample", self.client.save_weights_and_get_sampling_client)
+            self._sampler = self._call("sample", lambda: self.client.save_weights_and_get_sampling_client().result())
         return _written(self.connection, self._sampler, wanted, ends, longest)
 
     def save(self, name: str) -> str:

@@ -11,6 +11,7 @@ import atexit
 import os
 import re
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
@@ -22,6 +23,7 @@ from redqueen.markup import visible
 from redqueen.players.bounded_http import Answer, BoundedClient, Refused
 from redqueen.players.tinker.adapters import Adapter
 from redqueen.players.tinker.dialects import Dialect, recognised
+from redqueen.players.tinker.protobuf import Translation
 from redqueen.trust.door import enter
 from redqueen.types import RedQueenError
 
@@ -35,12 +37,13 @@ _KNOCK, _SAID = 10.0, 1 << 20  # seconds, and bytes, of an answer to a question 
 
 
 class Connection:
-    """See the module. `service` is a `tinker.ServiceClient`, or any object with its methods. `alive` returns whether
-    the server still answers; it is called only while a request takes long."""
+    """See the module. `service` is a `tinker.ServiceClient` and `rest` a `tinker.RestClient`, or any objects with their
+    methods. `alive` returns whether the server still answers; it is called only while a request takes long."""
 
     def __init__(
         self,
         service: Any,
+        rest: Any,
         base_model: str,
         where: str,
         *,
@@ -56,7 +59,7 @@ class Connection:
         self.where = where
         self.longest: int | None = None  # tokens that the model reads, where the server says so
         self.vocabulary = 1 << 31  # tokens; a policy says how many its tokenizer knows
-        self._service = service
+        self._service, self._rest = service, rest
         self._is_skyrl = is_skyrl
         self._alive, self._unload = alive, unload
         self._timeout, self._patience, self._poll = timeout, patience, poll
@@ -67,7 +70,7 @@ class Connection:
     def check(self) -> None:
         """Raises RedQueenError for a server that cannot be used or does not have the base model; for a server with one
         model no base model need be named."""
-        found = self.call("say what it serves", self._service.get_server_capabilities)
+        found = self.call("say what it serves", lambda: self._rest.get_server_capabilities().result())
         models = {str(each.model_name): each.max_context_length for each in found.supported_models}
         if not self.base_model and len(models) == 1:
             (self.base_model,) = models
@@ -90,7 +93,7 @@ class Connection:
         """A new adapter, initialised as the identity."""
         client = self.call(
             "make an adapter",
-            lambda: self._service.create_lora_training_client(base_model=self.base_model, rank=rank, seed=seed),
+            lambda: self._service.create_lora_training_client(self.base_model, rank=rank, seed=seed).result(),
         )
         adapter = Adapter(self, client, rank)
         self._places[adapter.model_id] = None
@@ -122,7 +125,7 @@ class Connection:
 
     def sampler(self, path: str) -> Any:
         """A `tinker.SamplingClient` for named sampler weights."""
-        return self.call("open a past self", lambda: self._service.create_sampling_client(model_path=path))
+        return self.call("open a past self", lambda: self._service.create_sampling_client(model_path=path).result())
 
     def dialect(self, outputs: Sequence[str], metrics: Sequence[str]) -> Dialect:
         return recognised(self._is_skyrl, outputs, metrics)
@@ -221,6 +224,8 @@ def connect(base_model: str, url: str) -> Connection:
     except ImportError:
         raise RedQueenError("a policy on a server needs the extra [tinker]: pip install 'redqueen[tinker]'") from None
     os.environ.setdefault("TINKER_TELEMETRY", "0")  # nothing of a run is sent that the run does not need
+    # the pinned client still has it; what it names instead makes a new adapter, for which a server may have no place
+    warnings.filterwarnings("ignore", r"DEPRECATED: TrainingClient\.load_state", FutureWarning)
     url = (url or os.environ.get("TINKER_BASE_URL", "")).rstrip("/")
     if not url and not os.environ.get(KEY):
         raise RedQueenError(f"the hosted Tinker service needs a key in ${KEY}; a server of your own: tinker:BASE@URL")
@@ -228,16 +233,20 @@ def connect(base_model: str, url: str) -> Connection:
         enter(url, "", f"the server {url!r}", "would be sent what is said")
     name = _greet(url) if url else ""
     where = url or "the hosted Tinker service"
-    settings: dict[str, Any] = {"base_url": url, "api_key": os.environ.get(KEY) or _NO_KEY} if url else {}
+    is_skyrl = "Tinker API Mock" in name  # what SkyRL's server calls itself
+    key = os.environ.get(KEY) or _NO_KEY
+    spoken = Translation(url, key) if is_skyrl else None
+    settings: dict[str, Any] = {"base_url": spoken.url if spoken else url, "api_key": key} if url else {}
     try:
-        service = tinker.ServiceClient(**settings)
+        service, rest = tinker.ServiceClient(**settings), tinker.RestClient(**settings)
     except _troubles() as error:
         raise RedQueenError(trouble(where, "open a session", error)) from error
     connection = Connection(
         service,
+        rest,
         base_model,
         where,
-        is_skyrl="Tinker API Mock" in name,  # what SkyRL's server calls itself
+        is_skyrl=is_skyrl,
         alive=(lambda: _answers(url)) if url else (lambda: True),
         unload=(lambda model: _unload(url, model)) if url else None,
     )

@@ -51,15 +51,16 @@ class Service:
         self.saved, self.log, self.models = {}, [], []
 
     def get_server_capabilities(self):
-        return SimpleNamespace(supported_models=[SimpleNamespace(model_name=BASE, max_context_length=self.longest)])
+        found = [SimpleNamespace(model_name=BASE, max_context_length=self.longest)]
+        return done(SimpleNamespace(supported_models=found))
 
     def create_lora_training_client(self, base_model, rank, seed):
         self.log.append("create")
         self.models.append(Training(self, rank, f"model_{len(self.models)}"))
-        return self.models[-1]
+        return done(self.models[-1])
 
     def create_sampling_client(self, model_path):
-        return Sampling(self, model_path)
+        return done(Sampling(self, model_path))
 
 
 class Training:
@@ -156,7 +157,8 @@ class Training:
         return done(SimpleNamespace(path=path))
 
     def save_weights_and_get_sampling_client(self):
-        return Sampling(self.service, self.save_weights_for_sampler(f"now{len(self.service.saved)}").result().path)
+        saved = self.save_weights_for_sampler(f"now{len(self.service.saved)}").result()
+        return done(Sampling(self.service, saved.path))
 
     def _put_on(self, weights):
         with torch.no_grad():
@@ -218,7 +220,8 @@ def connect():
     """A function that gives a connection to a service, with what else it is told."""
 
     def make(service, **settings):
-        made = Connection(service, BASE, "http://here", is_skyrl=service.kind != "tinker", **{"poll": 0.01, **settings})
+        is_skyrl = service.kind != "tinker"
+        made = Connection(service, service, BASE, "http://here", is_skyrl=is_skyrl, **{"poll": 0.01, **settings})
         made.check()
         return made
 

@@ -25,7 +25,7 @@ def test_every_kind_of_server_is_told_apart_and_found_whole(service, connect):
 
 def test_a_server_that_takes_another_gradient_than_it_is_sent_is_found_out(service, connect, monkeypatch):
     steps = []
-    training = type(service.create_lora_training_client("tiny/base", 4, 0))
+    training = type(service.create_lora_training_client("tiny/base", 4, 0).result())
     step = training.optim_step
 
     def scaled(self, params):

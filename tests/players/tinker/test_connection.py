@@ -17,12 +17,18 @@ tinker = pytest.importorskip("tinker")
 
 def capable(*names):
     models = [SimpleNamespace(model_name=name, max_context_length=None) for name in names]
-    return SimpleNamespace(get_server_capabilities=lambda: SimpleNamespace(supported_models=models))
+    return SimpleNamespace(get_server_capabilities=lambda: done(SimpleNamespace(supported_models=models)))
+
+
+def done(value):
+    found = Future()
+    found.set_result(value)
+    return found
 
 
 def connection(service=None, **settings):
     usual = {"is_skyrl": False, "poll": 0.01, "timeout": 5.0, "patience": 0.05}
-    return Connection(service, "a/model", "http://here", **{**usual, **settings})
+    return Connection(service, service, "a/model", "http://here", **{**usual, **settings})
 
 
 def test_a_model_on_a_server_is_named_with_its_base_and_its_url():
@@ -41,7 +47,7 @@ def test_a_base_model_that_the_server_does_not_have_is_named_with_those_it_has()
         connection(capable("other/thing", "more")).check()
     with pytest.raises(RedQueenError, match=r"did you mean a/models\?"):
         connection(capable("a/models")).check()
-    alone = Connection(capable("one"), "", "http://here", is_skyrl=False)
+    alone = Connection(None, capable("one"), "", "http://here", is_skyrl=False)
     alone.check()
     assert alone.base_model == "one"
 
@@ -167,7 +173,8 @@ def test_a_key_that_is_refused_is_said_to_be_so():
 
 def test_a_run_that_ends_frees_what_it_holds():
     gone = []
-    service = SimpleNamespace(create_lora_training_client=lambda **_: SimpleNamespace(model_id=f"m{len(gone)}"))
+    adapter = done(SimpleNamespace(model_id="m0"))
+    service = SimpleNamespace(create_lora_training_client=lambda *_, **__: adapter)
     made = connection(service, unload=gone.append)
     made.create(4, 0)
     made.close()

@@ -53,8 +53,8 @@ def taught(steps: int, learning_rate: float = 2e-3, after: Start | None = None) 
     )
 
 
-BEFORE = taught(200)
-TUNED = taught(300, 1e-3, BEFORE)
+BEFORE = taught(500)
+TUNED = taught(1200, 1e-3, BEFORE)
 
 SELF_REINFORCEMENT = Experiment(
     title="Self-Reinforcement on sums",
@@ -91,7 +91,7 @@ SELF_REINFORCEMENT = Experiment(
     ),
     controls=(ALL, COIN),
     notes=(
-        "Two iterations of 40 updates. The model before imitated for 200 steps, the tuned one for 300 more, for each "
+        "Two iterations of 40 updates. The model before imitated for 500 steps, the tuned one for 1,200 more, for each "
         "seed. The check's filter is the upper line.",
     ),
 )

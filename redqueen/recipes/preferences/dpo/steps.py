@@ -102,7 +102,7 @@ class OneByOne:
         self, learner: Policy, reference: Reference, problems: int, seed: int
     ) -> tuple[dict[str, list[Task]], Divergence]:
         tests = held_out(self.questions, problems, seed=seed)
-        told = HeldOutLabels(self.questions, learner, reference, problems)
+        told = HeldOutLabels(self.questions, learner, reference, problems, seed)
         return tests, watched(self.questions, learner, tests, told)
 
     def drawn(self, tests: Tests, rng: Random) -> Sequence[LabelledReply]:

@@ -9,9 +9,11 @@ import torch
 
 from redqueen.contracts.objectives import Of, check_objective
 from redqueen.objectives.batch import take
-from redqueen.recipes.preferences.dpo.measures import told_apart
+from redqueen.objectives.references import Reference
+from redqueen.recipes.preferences.dpo.measures import HeldOutLabels, told_apart
 from redqueen.recipes.preferences.dpo.objective import Kto, KtoLoss, mismatched
 from redqueen.recipes.preferences.dpo.recipe import Config, train
+from redqueen.recipes.preferences.dpo.steps import data_for
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import Batch, Likelihoods, RedQueenError
@@ -149,6 +151,19 @@ def test_it_starts_at_a_half_and_tells_held_out_labels_apart_at_its_end(labelled
     assert lines[0]["round/pairs"] == 64
     assert final["held_out/preference_accuracy"] > 0.9
     assert final["held_out/preference_margin"] > 1.0
+
+
+def test_each_seed_measures_replies_of_its_own(labelled):
+    data, learner = data_for("kto", labelled.questions, 4), TINY.build_model(0)
+    reference = Reference(learner, "initial")
+
+    def measured(seed):
+        watch = data.measures(learner, reference, 4, seed)[1]
+        (found,) = [each for each in watch._measures if isinstance(each, HeldOutLabels)]
+        return found._batch.tokens.tolist()
+
+    assert measured(1) == measured(1)
+    assert len({str(measured(seed)) for seed in range(4)}) > 1
 
 
 def test_both_sides_of_pairs_are_read_too(labelled, tmp_path):

@@ -18,11 +18,12 @@ from redqueen.recipes.self_training.b_star import recipe as b_star
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 
 KNOWN, MAJORITY, SHUFFLED_ANSWERS = "grpo, known answers", "grpo, majority", "grpo, shuffled answers"
-# a step of each samples 64 replies: 8 problems, 8 replies
-ROLLOUTS: Mapping[str, Any] = MappingProxyType({"tasks": 8, "attempts": 8})
-# an iteration of ten updates samples 640 replies to learn from, and 128 that choose a temperature
+BASE = of_grpo.BESIDE_TRL.config.grpo
+# a step of each samples 32 replies: 4 problems, 8 replies
+ROLLOUTS: Mapping[str, Any] = MappingProxyType({"tasks": BASE.tasks, "attempts": BASE.attempts})
+# an iteration of ten updates samples 320 replies to learn from, and 256 that choose one of four temperatures
 OF_B_STAR: Mapping[str, Any] = MappingProxyType(
-    {"updates": 10, "tasks": 80, "attempts": 8, "development": 32, "replies_per_update": 32}
+    {"updates": 10, "tasks": 40, "attempts": 8, "development": 8, "replies_per_update": 16}
 )
 RECIPES: Mapping[str, tuple[Any, Mapping[str, Any]]] = MappingProxyType(
     {
@@ -43,13 +44,13 @@ class Arm:
     """A method on the same problems, from the same start, with as many replies and updates."""
 
     method: str = KNOWN
-    steps: int = of_grpo.OWN_FILE.config.grpo.steps
+    steps: int = BASE.steps
 
     def settings(self) -> Any:
         """The config of its recipe."""
         recipe, own = RECIPES[self.method]
         chosen = {
-            "learner": of_grpo.OWN_FILE.config.grpo.learner,
+            "learner": BASE.learner,
             "questions": of_grpo.QUESTIONS,
             "steps": self.steps,
             **own,
@@ -64,7 +65,7 @@ class OneSeed:
     def __call__(self, config: Arm, seed: int, folder: Path) -> Trial:
         recipe, _ = RECIPES[config.method]
         training = Training(
-            recipe.train, evaluate_every=config.steps, read=of_grpo.voted(of_grpo.OWN_FILE.config, seed)
+            recipe.train, evaluate_every=config.steps, read=of_grpo.voted(of_grpo.BESIDE_TRL.config, seed)
         )
         return training(config.settings(), seed, folder)
 
@@ -85,9 +86,9 @@ SMOLLM2 = Experiment(
     seeds=3,
     first_seed=2,
     notes=(
-        "Each takes 50 updates from 3,200 replies; b_star samples 128 more in each of its five iterations, from which "
-        "it learns nothing, and learns from those that are right alone. evol_rl and ssr_zero see no answers; sar, expo "
-        "and b_star do.",
+        "Each takes 60 updates from 1,920 replies, as GRPO beside TRL does in [grpo](grpo.md); b_star samples 256 more "
+        "in each of its six iterations, from which it learns nothing, and learns from those that are right alone. "
+        "evol_rl and ssr_zero see no answers; sar, expo and b_star do.",
         *of_grpo.OWN_FILE.notes,
     ),
 )

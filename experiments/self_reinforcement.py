@@ -44,17 +44,17 @@ class Filter:
 
 def taught(steps: int, learning_rate: float = 2e-3, after: Start | None = None) -> Start:
     """A tiny model that imitates solutions for `steps` steps."""
-    learner = Learner(model="tiny:hidden=64,layers=2", max_completion_length=8, learning_rate=learning_rate)
+    learner = Learner(model="tiny:hidden=96,layers=3", max_completion_length=8, learning_rate=learning_rate)
     if after is not None:
         learner = warmed(learning_rate, max_completion_length=8)
     return Start(
-        cold_start.Config(learner, questions=NAME, steps=steps, demonstrations_per_step=64, rest=steps // 3),
+        cold_start.Config(learner, questions=NAME, steps=steps, demonstrations_per_step=96, rest=steps // 3),
         after=after,
     )
 
 
 BEFORE = taught(500)
-TUNED = taught(1200, 1e-3, BEFORE)
+TUNED = taught(1000, 2e-3, BEFORE)
 
 SELF_REINFORCEMENT = Experiment(
     title="Self-Reinforcement on sums",
@@ -91,7 +91,7 @@ SELF_REINFORCEMENT = Experiment(
     ),
     controls=(ALL, COIN),
     notes=(
-        "Two iterations of 40 updates. The model before imitated for 500 steps, the tuned one for 1,200 more, for each "
+        "Two iterations of 40 updates. The model before imitated for 500 steps, the tuned one for 1,000 more, for each "
         "seed. The check's filter is the upper line.",
     ),
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from types import TracebackType
@@ -27,7 +28,7 @@ SAMPLE = "/api/v1/asample"
 _LARGEST = 1 << 30  # bytes of a request, and of an answer
 _SILENT, _WHOLE = 44.0, 1800.0  # seconds without data, since the client asks anew after 45, and of a whole answer
 _AT_ONCE = 64  # requests
-_ADDRESS = "127.0.0.1"
+_ADDRESS, _KEY = "127.0.0.1", "X-API-Key"
 
 
 class Untranslatable(Exception):
@@ -35,11 +36,11 @@ class Untranslatable(Exception):
 
 
 class Translation:
-    """See the module. `key` goes to the server with each request."""
+    """See the module. Requests must come with the `key`, and go to the server with it."""
 
     def __init__(self, server: str, key: str) -> None:
-        self._upstream = BoundedClient(_SILENT, _WHOLE, {"X-API-Key": key}, _AT_ONCE, _LARGEST)
-        self._server = ThreadingHTTPServer((_ADDRESS, 0), _handler(server, self._upstream))
+        self._upstream = BoundedClient(_SILENT, _WHOLE, {_KEY: key}, _AT_ONCE, _LARGEST)
+        self._server = ThreadingHTTPServer((_ADDRESS, 0), _handler(server, self._upstream, key))
         self._server.daemon_threads = True
         self.url = f"http://{_ADDRESS}:{self._server.server_address[1]}"
         Thread(target=self._server.serve_forever, name="translation", daemon=True).start()
@@ -170,7 +171,7 @@ def _whole(values: Any) -> bytes:
     return np.array(values, np.int32).tobytes()
 
 
-def _handler(server: str, upstream: BoundedClient) -> type[BaseHTTPRequestHandler]:
+def _handler(server: str, upstream: BoundedClient, key: str) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # connections are kept
 
@@ -199,6 +200,8 @@ def _handler(server: str, upstream: BoundedClient) -> type[BaseHTTPRequestHandle
         def _answer(self, ask: Callable[[], Answer], count: int = 0) -> None:
             """Passes on an answer, to an order of `count` replies, or of none."""
             httpx = imported()
+            if not compare_digest(self.headers.get(_KEY, "").encode(), key.encode()):  # another user of this machine
+                return self._say(401, {"detail": "the key is not that of the run"})
             try:
                 answer = ask()
             except httpx.TimeoutException:

@@ -20,6 +20,8 @@ from tinker.types.forward_backward_output import ForwardBackwardOutput  # noqa: 
 from tinker.types.forward_backward_request import ForwardBackwardRequest  # noqa: E402
 from tinker.types.sample_response import SampleResponse  # noqa: E402
 
+KEY = {"X-API-Key": "tml-key"}
+
 TARGETS, WEIGHTS = [5, 6, 49151], [0.5, -1.25, 1e-9]
 SAMPLED = {
     "sequences": [
@@ -174,41 +176,51 @@ def behind():
 def test_requests_go_through_with_the_key(behind):
     handler, url = behind
     handler.answers["/api/v1/forward"] = 200, {"request_id": "3"}
-    answer = httpx.post(f"{url}/api/v1/forward_backward", content=asked(True), headers={"Content-Type": PROTO})
+    answer = httpx.post(f"{url}/api/v1/forward_backward", content=asked(True), headers=KEY | {"Content-Type": PROTO})
     assert answer.json() == {"request_id": "3"}
     ((path, body, key),) = handler.told
     assert (path, key, body["model_id"]) == ("/api/v1/forward", "tml-key", "m:1")
-    assert httpx.get(f"{url}/api/v1/healthz").json() == {"path": "/api/v1/healthz"}
+    assert httpx.get(f"{url}/api/v1/healthz", headers=KEY).json() == {"path": "/api/v1/healthz"}
+
+
+def test_nobody_else_asks_with_the_key_of_the_run(behind):
+    handler, url = behind
+    for other in ({}, {"X-API-Key": "tml-other"}):
+        assert httpx.post(f"{url}/api/v1/forward", json={}, headers=other).status_code == 401
+    assert handler.told == []
 
 
 def test_answers_are_packed_for_who_asks_for_it(behind):
     handler, url = behind
     handler.answers["/api/v1/retrieve_future"] = 200, SAMPLED
-    plain = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"})
+    plain = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"}, headers=KEY)
     assert plain.json() == SAMPLED
-    packed = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"}, headers={"Accept": PROTO})
+    packed = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"}, headers=KEY | {"Accept": PROTO})
     assert packed.headers["content-type"] == PROTO
     assert deserialize_proto_response(packed.content, SampleResponse).sequences[0].tokens == [7, 49151]
     handler.answers["/api/v1/retrieve_future"] = 200, {"sequences": 3}
-    wrong = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"}, headers={"Accept": PROTO})
+    wrong = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"}, headers=KEY | {"Accept": PROTO})
     assert wrong.json()["error"].startswith("an answer that cannot be read")
     handler.answers["/api/v1/retrieve_future"] = 400, {"detail": "no such adapter"}
-    failed = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"}, headers={"Accept": PROTO})
+    failed = httpx.post(f"{url}/api/v1/retrieve_future", json={"request_id": "3"}, headers=KEY | {"Accept": PROTO})
     assert (failed.status_code, failed.json()) == (400, {"detail": "no such adapter"})
 
 
 def test_each_reply_that_is_promised_has_a_name(behind):
     handler, url = behind
     handler.answers["/api/v1/asample"] = 200, {"request_id": "8"}
-    answer = httpx.post(f"{url}/api/v1/asample", json={"num_samples": 2})
+    answer = httpx.post(f"{url}/api/v1/asample", json={"num_samples": 2}, headers=KEY)
     assert answer.json() == {"request_id": "8", "sample_sequence_ids": ["8-0", "8-1"]}
     handler.answers["/api/v1/asample"] = 200, {"request_id": "8", "sample_sequence_ids": ["a", "b"]}
-    assert httpx.post(f"{url}/api/v1/asample", json={"num_samples": 2}).json()["sample_sequence_ids"] == ["a", "b"]
+    assert httpx.post(f"{url}/api/v1/asample", json={"num_samples": 2}, headers=KEY).json()["sample_sequence_ids"] == [
+        "a",
+        "b",
+    ]
 
 
 def test_what_cannot_be_passed_on_is_one_line(behind, monkeypatch):
     handler, url = behind
-    assert httpx.post(f"{url}/api/v1/x", content=b"\xff", headers={"Content-Type": PROTO}).status_code == 400
+    assert httpx.post(f"{url}/api/v1/x", content=b"\xff", headers=KEY | {"Content-Type": PROTO}).status_code == 400
     assert httpx.post(f"{url}/api/v1/x", content=b"{").status_code == 400
     assert httpx.post(f"{url}/api/v1/x", content=b"[1]").status_code == 400
     monkeypatch.setattr(protobuf, "_LARGEST", 10)
@@ -217,12 +229,12 @@ def test_what_cannot_be_passed_on_is_one_line(behind, monkeypatch):
 
 
 def test_a_server_that_is_gone_or_silent_is_said_to_be_so(monkeypatch):
-    with Translation("http://127.0.0.1:9", "k") as made:
-        gone = httpx.get(f"{made.url}/api/v1/healthz")
+    with Translation("http://127.0.0.1:9", "tml-key") as made:
+        gone = httpx.get(f"{made.url}/api/v1/healthz", headers=KEY)
         assert (gone.status_code, "gave no answer" in gone.json()["detail"]) == (502, True)
     monkeypatch.setattr(protobuf, "_SILENT", 0.2)
     with (
         ThreadingHTTPServer(("127.0.0.1", 0), Json) as silent,
-        Translation(f"http://127.0.0.1:{silent.server_port}", "k") as made,
+        Translation(f"http://127.0.0.1:{silent.server_port}", "tml-key") as made,
     ):
-        assert httpx.get(f"{made.url}/api/v1/healthz").status_code == 408
+        assert httpx.get(f"{made.url}/api/v1/healthz", headers=KEY).status_code == 408

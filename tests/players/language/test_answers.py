@@ -92,9 +92,9 @@ def test_bracketed_takes_the_last_brackets(text, choices, expected):
 @pytest.mark.parametrize("answer", [Plain(), Boxed(), Bracketed()])
 @pytest.mark.parametrize("piece", ["\\boxed{", "[", "\\", "{", "bet ", "\\boxed ", "]", "\n"])
 def test_huge_texts_are_read_at_once(answer, piece):
-    start = time.perf_counter()
+    start = time.process_time()
     answer.parse(piece * 200_000, MOVES)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 def test_instructions_name_the_format():

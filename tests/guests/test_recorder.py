@@ -365,6 +365,7 @@ def chosen(path, choice):
         ("/v1/messages", {"type": "none"}, False, None),
         ("/v1/messages", {"type": "auto"}, True, None),
         ("/v1/messages", {"type": "any"}, True, "tool_choice"),
+        ("/v1/messages", {"type": "auto", "disable_parallel_tool_use": True}, True, "parallel_tool_calls"),
     ],
 )
 def test_a_call_is_never_forced_and_the_agent_is_told_so(endpoint, path, choice, described, unheeded):

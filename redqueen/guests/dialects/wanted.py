@@ -12,6 +12,7 @@ from redqueen.texts import is_deep
 from redqueen.types import Message, Reply, ToolCall
 
 _SHAPES = ("text", "json_object", "json_schema")
+_ONE_AT_A_TIME = "disable_parallel_tool_use"  # as Anthropic says it
 TOLD = "format"  # asked for in words that the model reads, and not forced upon its reply
 
 
@@ -98,11 +99,12 @@ def unheeded(body: Mapping[str, Any], settings: Sequence[str], shape: str) -> tu
     time, and replies that are forced into the format of which the model is told."""
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
+    one = body.get("parallel_tool_calls") is False or isinstance(choice, dict) and choice.get(_ONE_AT_A_TIME)
     return (
         *(name for name in settings if body.get(name) is not None),
         *([TOLD] if shape else []),
         *(["tool_choice"] if kind not in (None, "auto", "none") else []),
-        *(["parallel_tool_calls"] if body.get("parallel_tool_calls") is False else []),
+        *(["parallel_tool_calls"] if one else []),
     )
 
 

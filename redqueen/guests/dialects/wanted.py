@@ -99,7 +99,7 @@ def unheeded(body: Mapping[str, Any], settings: Sequence[str], shape: str) -> tu
     time, and replies that are forced into the format of which the model is told."""
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
-    one = body.get("parallel_tool_calls") is False or isinstance(choice, dict) and choice.get(_ONE_AT_A_TIME)
+    one = body.get("parallel_tool_calls") is False or (isinstance(choice, dict) and choice.get(_ONE_AT_A_TIME))
     return (
         *(name for name in settings if body.get(name) is not None),
         *([TOLD] if shape else []),

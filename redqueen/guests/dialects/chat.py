@@ -13,6 +13,7 @@ from redqueen.guests.dialects.wanted import (
     Wanted,
     arguments,
     event,
+    functions_of,
     needed,
     shape_of,
     stops,
@@ -34,7 +35,7 @@ MOST = 64  # replies to one request
 
 def read(body: Mapping[str, Any], own: str) -> Wanted:
     """The request of a conversation in which `own` is the assistant. Raises Unfit for one that cannot be answered."""
-    functions = [_function(each) for each in body.get("tools") or () if body.get("tool_choice") != "none"]
+    functions = functions_of(body, _function)
     shape = shape_of(body.get("response_format"), "response_format")
     count = whole(body, "n") or 1
     if count > MOST:

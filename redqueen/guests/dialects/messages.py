@@ -13,6 +13,7 @@ from redqueen.guests.dialects.wanted import (
     Wanted,
     arguments,
     event,
+    functions_of,
     needed,
     shape_of,
     stops,
@@ -30,8 +31,7 @@ _ENDED = {"length": "max_tokens", "tool_calls": "tool_use", "stop": "end_turn"}
 
 def read(body: Mapping[str, Any], own: str) -> Wanted:
     """The request of a conversation in which `own` is the assistant. Raises Unfit for one that cannot be answered."""
-    dealt = (body.get("tool_choice") or {}).get("type") != "none"
-    functions = [_function(each) for each in body.get("tools") or () if dealt]
+    functions = functions_of(body, _function)
     shape = shape_of((body.get("output_config") or {}).get("format"), "output_config.format")
     system = texts(body.get("system"))
     messages = [Message("system", system)] if system else []

@@ -14,6 +14,7 @@ from redqueen.guests.dialects.wanted import (
     Wanted,
     arguments,
     event,
+    functions_of,
     shape_of,
     texts,
     unheeded,
@@ -32,7 +33,7 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
     if body.get("previous_response_id"):
         raise Unfit("previous_response_id is not to be had here: send the whole conversation as input (store=False)")
     shape = shape_of((body.get("text") or {}).get("format"), "text.format")
-    functions = [_function(each) for each in body.get("tools") or () if body.get("tool_choice") != "none"]
+    functions = functions_of(body, _function)
     given = body.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):

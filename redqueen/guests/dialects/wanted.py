@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ def as_said(reply: Reply, wanted: Wanted, number: int) -> Said:
 
 
 def with_functions(
-    messages: Sequence[Message], functions: Sequence[Mapping[str, Any]], shape: str = ""
+    messages: Sequence[Message], functions: Sequence[Mapping[str, Any]], shape: str
 ) -> tuple[Message, ...]:
     """The conversation, at whose beginning the functions are described and the `shape` of replies is asked for."""
     told = [Message("system", text) for text in (described(functions) if functions else "", shape) if text]
@@ -94,16 +94,26 @@ def shape_of(found: object, field: str) -> str:
     return f"Reply with JSON that fits this schema, and with nothing else:\n{json.dumps(schema, ensure_ascii=False)}"
 
 
+def functions_of(body: Mapping[str, Any], read: Callable[[object], Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The functions of a request, each as `read` has it; none where none may be called."""
+    return [] if _choice(body) == "none" else [read(each) for each in body.get("tools") or ()]
+
+
+def _choice(body: Mapping[str, Any]) -> Any:
+    """How functions are chosen: "auto", "none", or a way that forces a call; None where nothing is said."""
+    found = body.get("tool_choice")
+    return found.get("type") if isinstance(found, dict) else found
+
+
 def unheeded(body: Mapping[str, Any], settings: Sequence[str], shape: str) -> tuple[str, ...]:
     """What a request asks for and does not get: `settings` that are the seat's own, calls that are forced or one at a
     time, and replies that are forced into the format of which the model is told."""
     choice = body.get("tool_choice")
-    kind = choice.get("type") if isinstance(choice, dict) else choice
     one = body.get("parallel_tool_calls") is False or (isinstance(choice, dict) and choice.get(_ONE_AT_A_TIME))
     return (
         *(name for name in settings if body.get(name) is not None),
         *([TOLD] if shape else []),
-        *(["tool_choice"] if kind not in (None, "auto", "none") else []),
+        *(["tool_choice"] if _choice(body) not in (None, "auto", "none") else []),
         *(["parallel_tool_calls"] if one else []),
     )
 

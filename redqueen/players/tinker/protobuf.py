@@ -1,10 +1,9 @@
 """Between a client that sends batches and takes results as protobuf alone (tinker from 0.25 on) and a server that reads
 and writes JSON alone (SkyRL 0.3.0).
 
-    with Translation("http://HOST:8000", key) as spoken:
-        tinker.ServiceClient(base_url=spoken.url)
+    tinker.ServiceClient(base_url=Translation("http://HOST:8000", key).url, api_key=key)
 
-It listens on this machine, on a free port, and passes on what it does not translate.
+It listens on this machine, on a free port, until the process ends, and passes on what it does not translate.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from contextlib import suppress
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -49,14 +47,6 @@ class Translation:
         self._server.shutdown()
         self._server.server_close()
         self._upstream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def request_as_json(packed: bytes) -> tuple[str, dict[str, Any]]:
@@ -176,9 +166,13 @@ def _handler(server: str, upstream: BoundedClient, key: str) -> type[BaseHTTPReq
         protocol_version = "HTTP/1.1"  # connections are kept
 
         def do_GET(self) -> None:
+            if self._refused():
+                return
             self._answer(lambda: upstream.get(f"{server}{self.path}"))
 
         def do_POST(self) -> None:
+            if self._refused():
+                return None
             length = self.headers.get("Content-Length", "0")
             if not length.isascii() or not length.isdigit() or int(length) > _LARGEST:
                 self.close_connection = True
@@ -197,11 +191,17 @@ def _handler(server: str, upstream: BoundedClient, key: str) -> type[BaseHTTPReq
             count = body.get("num_samples", 1) if path == SAMPLE else 0
             return self._answer(lambda: upstream.post(f"{server}{path}", body), count)
 
+        def _refused(self) -> bool:
+            """Refuses whoever has another key, such as another user of this machine, before anything is read."""
+            if compare_digest(self.headers.get(_KEY, "").encode(), key.encode()):
+                return False
+            self.close_connection = True
+            self._say(401, {"detail": "the key is not that of the run"})
+            return True
+
         def _answer(self, ask: Callable[[], Answer], count: int = 0) -> None:
             """Passes on an answer, to an order of `count` replies, or of none."""
             httpx = imported()
-            if not compare_digest(self.headers.get(_KEY, "").encode(), key.encode()):  # another user of this machine
-                return self._say(401, {"detail": "the key is not that of the run"})
             try:
                 answer = ask()
             except httpx.TimeoutException:
@@ -213,10 +213,10 @@ def _handler(server: str, upstream: BoundedClient, key: str) -> type[BaseHTTPReq
             if answer.status == 200 and (count or PROTO in self.headers.get("Accept", "")):
                 try:
                     found = answer.json()
-                    packed = None if count or is_deep(found) else answer_as_proto(found)
+                    packed = None if count else answer_as_proto(found)
                 except (Untranslatable, ValueError) as error:
                     return self._say(200, {"error": str(error), "category": "server"})
-                if count and isinstance(found, dict):
+                if count and isinstance(found, dict) and not is_deep(found):
                     content = json.dumps(with_names(found, count)).encode()
                 if packed is not None:
                     content, kind = packed, PROTO

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -168,7 +169,7 @@ def behind():
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with Translation(f"http://127.0.0.1:{server.server_port}", "tml-key") as made:
+        with closing(Translation(f"http://127.0.0.1:{server.server_port}", "tml-key")) as made:
             yield handler, made.url
         server.shutdown()
 
@@ -187,6 +188,7 @@ def test_nobody_else_asks_with_the_key_of_the_run(behind):
     handler, url = behind
     for other in ({}, {"X-API-Key": "tml-other"}):
         assert httpx.post(f"{url}/api/v1/forward", json={}, headers=other).status_code == 401
+        assert httpx.post(f"{url}/api/v1/forward", content=b"{", headers=other).status_code == 401
     assert handler.told == []
 
 
@@ -221,20 +223,20 @@ def test_each_reply_that_is_promised_has_a_name(behind):
 def test_what_cannot_be_passed_on_is_one_line(behind, monkeypatch):
     handler, url = behind
     assert httpx.post(f"{url}/api/v1/x", content=b"\xff", headers=KEY | {"Content-Type": PROTO}).status_code == 400
-    assert httpx.post(f"{url}/api/v1/x", content=b"{").status_code == 400
-    assert httpx.post(f"{url}/api/v1/x", content=b"[1]").status_code == 400
+    assert httpx.post(f"{url}/api/v1/x", content=b"{", headers=KEY).status_code == 400
+    assert httpx.post(f"{url}/api/v1/x", content=b"[1]", headers=KEY).status_code == 400
     monkeypatch.setattr(protobuf, "_LARGEST", 10)
-    assert httpx.post(f"{url}/api/v1/x", content=b" " * 11).status_code == 413
+    assert httpx.post(f"{url}/api/v1/x", content=b" " * 11, headers=KEY).status_code == 413
     assert handler.told == []
 
 
 def test_a_server_that_is_gone_or_silent_is_said_to_be_so(monkeypatch):
-    with Translation("http://127.0.0.1:9", "tml-key") as made:
+    with closing(Translation("http://127.0.0.1:9", "tml-key")) as made:
         gone = httpx.get(f"{made.url}/api/v1/healthz", headers=KEY)
         assert (gone.status_code, "gave no answer" in gone.json()["detail"]) == (502, True)
     monkeypatch.setattr(protobuf, "_SILENT", 0.2)
     with (
         ThreadingHTTPServer(("127.0.0.1", 0), Json) as silent,
-        Translation(f"http://127.0.0.1:{silent.server_port}", "tml-key") as made,
+        closing(Translation(f"http://127.0.0.1:{silent.server_port}", "tml-key")) as made,
     ):
         assert httpx.get(f"{made.url}/api/v1/healthz", headers=KEY).status_code == 408

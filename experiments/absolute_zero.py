@@ -185,11 +185,11 @@ def easy_asks() -> Sums:
     return replace(sec.ladder(), asked=(0.85, 0.13, 0.02), name="easy_asks")
 
 
-def asked(proposer: Policy) -> Metrics:
+def asked(proposer: Policy, seed: int) -> Metrics:
     """Returns the share of sums of three digits among all that a proposer writes."""
     domain = easy_asks()
     invitations = [domain.invite("sum", (), number) for number in range(WRITTEN)]
-    tasks = tasks_among(read(domain, play(alone(PROPOSE, invitations, proposer), Random(0))))
+    tasks = tasks_among(read(domain, play(alone(PROPOSE, invitations, proposer), Random(seed))))
     return {ASKED: sum(task.facts["digits"] == domain.digits for task in tasks) / WRITTEN}
 
 

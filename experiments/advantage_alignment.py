@@ -41,7 +41,7 @@ def chances_to_cooperate(learner: Policy) -> Mapping[tuple[str, str], float]:
     return found
 
 
-def read_from_table(learner: Policy) -> Metrics:
+def read_from_table(learner: Policy, seed: int) -> Metrics:
     chances = chances_to_cooperate(learner).items()
     return {f"C AFTER {mine[0]}{other[0]}".upper(): value for (mine, other), value in chances}
 

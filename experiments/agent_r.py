@@ -22,16 +22,16 @@ def maze() -> Acting:
     return Acting(Grid(walls=9), 12)
 
 
-def recovered(learner: Policy, world: Acting = Acting(Grid(), 8)) -> Metrics:
+def recovered(learner: Policy, seed: int, world: Acting = Acting(Grid(), 8)) -> Metrics:
     """`trained_recovery`, `trained_revised` and `trained_repeated`: after one to three acts drawn at random, at tasks
     that were trained on, 64 attempts each: a table knows no others."""
     game = revising(world)
-    found = recoveries(game, list(game.tasks()) * 64, learner, 1)
+    found = recoveries(game, list(game.tasks()) * 64, learner, seed)
     return {f"trained_{name}": each for name, each in found.items()}
 
 
-def recovered_in_maze(learner: Policy) -> Metrics:
-    return recovered(learner, maze())
+def recovered_in_maze(learner: Policy, seed: int) -> Metrics:
+    return recovered(learner, seed, maze())
 
 
 GRID = Experiment(

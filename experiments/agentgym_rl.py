@@ -34,7 +34,7 @@ def chance_to_reach(chances: dict[int, tuple[float, float]], steps: int, turns: 
     return float(here[0])
 
 
-def reached(learner: Policy) -> Metrics:
+def reached(learner: Policy, seed: int) -> Metrics:
     """The exact chance to reach a door within the turns of the game, the means over all doors and over the far ones."""
     assert isinstance(learner, TabularPolicy), "the chance is read from a table"
     asks = [Ask(WALKER, told(f"Steps to the door: {at}."), CHOICES) for at in range(1, GAME.farthest + 1)]

@@ -91,7 +91,7 @@ def members(config: Discussed, seed: int) -> Mapping[str, Any]:
     return {"members_of": made, "without_format": lambda member, roles: member}
 
 
-def exact(policy: Any) -> Metrics:
+def exact(policy: Any, seed: int) -> Metrics:
     """The exact accuracy of the first member at the end."""
     return {"exact accuracy": exact_accuracy(policy, TASKS)}
 

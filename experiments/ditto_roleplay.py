@@ -63,23 +63,24 @@ def told(one: Character, question: str) -> str:
     return next(part.split()[-1] for part in one.profile.partition(": ")[2].split(", ") if part.startswith(kind))
 
 
-def by_heart(policy: Policy) -> Metrics:
+def by_heart(policy: Policy, seed: int) -> Metrics:
     """Shares of the questions without a profile: answered as it says, and declined where another character is asked
     about; the mean of both."""
     characters = found_characters("")
     own = [(one, text) for one in characters for text in one.questions]
     others = [(one, text) for one in characters for two in characters if two is not one for text in two.questions]
-    known = tried(policy, [Asked(one, text, True) for one, text in own])
-    unknown = tried(policy, [Asked(one, text, False) for one, text in Random(0).sample(others, len(own))])
+    known = tried(policy, [Asked(one, text, True) for one, text in own], seed)
+    drawn = Random(seed).sample(others, len(own))
+    unknown = tried(policy, [Asked(one, text, False) for one, text in drawn], seed)
     right = [reply == told(*pair) for pair, replies in zip(own, known, strict=True) for reply in replies]
     declined = [reply == DECLINES for replies in unknown for reply in replies]
     found = {"known": float(mean_of(right)), "declined": float(mean_of(declined))}
     return found | {"balanced": sum(found.values()) / 2}
 
 
-def tried(policy: Policy, asked: Sequence[Asked]) -> list[list[str]]:
+def tried(policy: Policy, asked: Sequence[Asked], seed: int) -> list[list[str]]:
     """Replies to each question without a profile."""
-    groups = attempts(PLAY, [without_profile(one) for one in asked], policy, TRIES, Random(0))
+    groups = attempts(PLAY, [without_profile(one) for one in asked], policy, TRIES, Random(seed))
     return [[text.strip() for text in said([group])] for group in groups]
 
 

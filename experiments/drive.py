@@ -42,7 +42,7 @@ def symbols_of(lock: int) -> int:
     return 1 + lock // EACH
 
 
-def chances_to_open(learner: Policy) -> Metrics:
+def chances_to_open(learner: Policy, seed: int) -> Metrics:
     """The exact chances to open a lock, the means over all and over those of three and of four symbols."""
     assert isinstance(learner, TabularPolicy), "the chance is read from a table"
     found = [lock_opens(learner, Locks(symbols=symbols_of(lock)), lock) for lock in range(EACH * LONGEST)]

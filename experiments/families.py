@@ -48,6 +48,11 @@ class Coin:
         return np.array([float(rng.random() < 0.5) for _ in tasks])
 
 
+def asked(policy: Policy, seed: int) -> Metrics:
+    """Returns what is measured on the held-out problems of the seed."""
+    return HeldOut(find_questions(of_grpo.QUESTIONS), policy, PROBLEMS, seed=seed)()
+
+
 @dataclass(frozen=True)
 class Measured:
     """One training, and the held-out problems of the seed asked of its start and of its end."""
@@ -55,11 +60,8 @@ class Measured:
     train: Train
 
     def __call__(self, config: Any, seed: int, folder: Path) -> Trial:
-        def ask(policy: Policy) -> Metrics:
-            return HeldOut(find_questions(of_grpo.QUESTIONS), policy, PROBLEMS, seed=seed)()
-
-        start = ask(config.learner.build_model(0))
-        trial = Training(self.train, read=ask)(config, seed, folder)
+        start = asked(config.learner.build_model(0), seed)
+        trial = Training(self.train, read=asked)(config, seed, folder)
         known = {"start": start["accuracy"], "start's pass@8": start["pass@8"]}
         return replace(trial, final={**trial.final, **known})
 

@@ -87,11 +87,11 @@ def easy_chains() -> Chains:
     return Chains(asked=(0.85, 0.13, 0.02), slips=(0.3, 0.7, 0.95), name="easy_chains")
 
 
-def asked(proposer: Policy) -> Metrics:
+def asked(proposer: Policy, seed: int) -> Metrics:
     """Returns the share of the longest sums among all that a proposer writes."""
     questions = find_proposable(QUESTIONS)
     invitations = [invitation(questions, questions.seeds())] * WRITTEN
-    tasks = tasks_among(read(questions, play(alone(PROPOSE, invitations, proposer), Random(0))))
+    tasks = tasks_among(read(questions, play(alone(PROPOSE, invitations, proposer), Random(seed))))
     return {ASKED: sum(f"num_terms={TERMS[-1]} " in task.id for task in tasks) / WRITTEN}
 
 

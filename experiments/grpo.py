@@ -78,7 +78,7 @@ class OneSeed:
 
     def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
         if not config.by_trl:
-            return Training(recipe.train, evaluate_every=20, read=voted(config, seed))(config.grpo, seed, folder)
+            return Training(recipe.train, evaluate_every=20, read=voted(config))(config.grpo, seed, folder)
         trained, seconds = by_trl(config, seed, folder)
         episodes = config.grpo.tasks * config.grpo.attempts
         lines = [{"episodes": episodes, "time": {"step": spent, "measure": 0.0}} for spent in seconds]
@@ -96,10 +96,10 @@ def measure(config: Method, policy: Policy, seed: int) -> HeldOut:
     return HeldOut(find_questions(config.known), policy, config.grpo.problems, seed=seed)
 
 
-def voted(config: Method, seed: int) -> Callable[[Policy], Metrics]:
+def voted(config: Method) -> Callable[[Policy, int], Metrics]:
     """A function that returns the share of the held-out problems on which the start's majority is right."""
 
-    def read(policy: Policy) -> Metrics:
+    def read(policy: Policy, seed: int) -> Metrics:
         start = config.grpo.learner.build_model(0)
         tests = [task for level in measure(config, start, seed).tests.values() for task in level]
         votes = [vote(group) for group in attempts(SOLVE, tests, start, config.grpo.attempts, Random(seed))]

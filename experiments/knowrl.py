@@ -132,7 +132,7 @@ def accuracy_of(feasible: Sequence[float]) -> float:
     return float(np.mean([p if digits <= WITHIN else 1.0 - p for digits, p in enumerate(feasible, 1)]))
 
 
-def exact(policy: Any) -> Metrics:
+def exact(policy: Any, seed: int) -> Metrics:
     """The exact accuracy of a verdict, and the mean share of the commoner one."""
     tasks = [each for each in (about_reach(task, "listed") for task in Reach().tasks()) if isinstance(each, Task)]
     rows = policy.probabilities([asked(task, ASSESS) for task in tasks])

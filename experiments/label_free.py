@@ -64,9 +64,8 @@ class OneSeed:
 
     def __call__(self, config: Arm, seed: int, folder: Path) -> Trial:
         recipe, _ = RECIPES[config.method]
-        training = Training(
-            recipe.train, evaluate_every=config.steps, read=of_grpo.voted(of_grpo.BESIDE_TRL.config, seed)
-        )
+        voted = of_grpo.voted(of_grpo.BESIDE_TRL.config)
+        training = Training(recipe.train, evaluate_every=config.steps, read=voted)
         return training(config.settings(), seed, folder)
 
 

@@ -133,10 +133,10 @@ BOTH = ("tic_tac_toe", "kuhn_poker")
 HANABI = MiniHanabi()
 
 
-def together(learner: Policy) -> Metrics:
+def together(learner: Policy, seed: int) -> Metrics:
     """What two of the policy score together in the small Hanabi, of 4."""
     tasks = HANABI.tasks()
-    episodes = play(mirror(HANABI, [tasks[number % len(tasks)] for number in range(128)], learner), Random(0))
+    episodes = play(mirror(HANABI, [tasks[number % len(tasks)] for number in range(128)], learner), Random(seed))
     return {"hanabi": float(np.mean([next(iter(each.outcome.scores.values())) for each in episodes]))}
 
 

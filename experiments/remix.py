@@ -46,7 +46,7 @@ class Buttons:
         return Ask(PRESSER, told(f"Panel {panel}. Which button?"), NAMES)
 
 
-def presses_right(learner: Policy) -> Metrics:
+def presses_right(learner: Policy, seed: int) -> Metrics:
     """The exact chance to press the right button, the mean over all panels."""
     assert isinstance(learner, TabularPolicy), "the chance is read from a table"
     game = Buttons()

@@ -55,7 +55,7 @@ class Locks:
         return Ask(SOLVER, told(f"Lock {lock}, {given}. Which letter is next?"), ALPHABET)
 
 
-def chance_to_open(learner: Policy) -> Metrics:
+def chance_to_open(learner: Policy, seed: int) -> Metrics:
     """The exact chance to open a lock, the mean over all."""
     assert isinstance(learner, TabularPolicy), "the chance is read from a table"
     game = Locks()

@@ -62,7 +62,7 @@ def council(config: Apart, seed: int) -> Mapping[str, Any]:
     return {"members_of": members}
 
 
-def exact(policy: Any) -> Metrics:
+def exact(policy: Any, seed: int) -> Metrics:
     """The exact accuracy of the first member at the end."""
     return {"exact accuracy": exact_accuracy(policy, TASKS)}
 

@@ -24,7 +24,7 @@ TOGETHER, STATIC = "co-trained", "attacker static"
 PARTS = ("written", "success", "over_refusal")  # of harm: the way it is written in; of a way: what is done there
 
 
-def read_from_table(learner: Policy) -> Metrics:
+def read_from_table(learner: Policy, seed: int) -> Metrics:
     """How often harm is written in each way, and a way's exact errors: "written 0" and so on."""
     world = RedStyles()
     table = np.column_stack([world.attacks(learner, HARMFUL), world.errors(learner)])

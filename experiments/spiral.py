@@ -213,17 +213,17 @@ TRAINED = ("kuhn_poker", "tic_tac_toe", "liars_dice:sides=3")
 ELSEWHERE = ("leduc_poker", "connect:3,3,3", "liars_dice:sides=2")
 
 
-def scores(learner: Policy, games: Sequence[str]) -> Metrics:
+def scores(learner: Policy, games: Sequence[str], seed: int) -> Metrics:
     """The usual figures of the policy in each game, under its name."""
     found: Metrics = {}
-    for measure in measures_of_games([find_game(name) for name in games], learner, 0):
+    for measure in measures_of_games([find_game(name) for name in games], learner, seed):
         found |= measure()
     return found
 
 
-def with_all(learner: Policy) -> Metrics:
+def with_all(learner: Policy, seed: int) -> Metrics:
     """What the policy scores in all games, trained on or not."""
-    return scores(learner, TRAINED) | scores(learner, ELSEWHERE)
+    return scores(learner, (*TRAINED, *ELSEWHERE), seed)
 
 
 ALL, ALONE, BETWEEN = "three games", "Kuhn poker alone", "tic-tac-toe alone"
@@ -256,9 +256,9 @@ SEVERAL = Experiment(
 REASONING = "sums:digits=2"
 
 
-def reasoning(learner: Policy) -> Metrics:
+def reasoning(learner: Policy, seed: int) -> Metrics:
     """Held-out accuracy on sums, of which no game says anything."""
-    return HeldOut(find_questions(REASONING), learner, 100, attempts=4, seed=0)()
+    return HeldOut(find_questions(REASONING), learner, 100, attempts=4, seed=seed)()
 
 
 LANGUAGE = Experiment(

@@ -86,7 +86,7 @@ def seats(config: Judged, seed: int) -> Mapping[str, Any]:
     return {"Cast": lambda settings, run: made(settings)}
 
 
-def exact(policy: Any) -> Metrics:
+def exact(policy: Any, seed: int) -> Metrics:
     """The exact accuracy at the end."""
     return {"exact accuracy": exact_accuracy(policy, TASKS)}
 

@@ -29,10 +29,10 @@ IMITATES = Start(
 )
 
 
-def seeds_done(learner: Policy) -> Metrics:
+def seeds_done(learner: Policy, seed: int) -> Metrics:
     """How often the tasks of the first phase are done, eight attempts each."""
     game = Acting(Site("shop", tests=300), 8)
-    groups = attempts(game, game.tasks()[:SEEDS], learner, 8, Random(1))
+    groups = attempts(game, game.tasks()[:SEEDS], learner, 8, Random(seed))
     return {"seeds_done": float(np.mean([sum(each.outcome.scores.values()) == 1.0 for each in episodes_of(groups)]))}
 
 

@@ -304,17 +304,19 @@ def length_controlled(wins: np.ndarray, ours: np.ndarray, theirs: np.ndarray) ->
 # --- what suits a question set ---------------------------------------------------------------------
 
 
-def watched(questions: Questions, learner: Policy, tests: Mapping[str, Sequence[Task]], *others: Measure) -> Divergence:
+def watched(
+    questions: Questions, learner: Policy, tests: Mapping[str, Sequence[Task]], seed: int, *others: Measure
+) -> Divergence:
     """The measures that every training by preferences has, with the distance from the start, which is the learner as it
     is now; those of known preferences and known data where the set has these and the learner can be read; and others,
-    all under `Divergence`."""
+    all under `Divergence`. `seed` is that of the replies which are sampled for them, the same at every measurement."""
     tasks = [task for group in tests.values() for task in group]
     measures: list[Measure] = [
-        Coverage(learner, tasks),
-        Replies(questions, learner, tasks, start=learner.freeze()),
+        Coverage(learner, tasks, seed),
+        Replies(questions, learner, tasks, seed, learner.freeze()),
     ]
     if has(questions, KnownData):
-        measures.append(DataDivergence(questions, learner, tasks))
+        measures.append(DataDivergence(questions, learner, tasks, seed))
     if has(questions, KnownPreferences) and learner.open:
         measures.append(PreferenceGame(questions, learner))
     return Divergence([*measures, *others])
@@ -332,7 +334,8 @@ def wins_against_start(
     measures of a training by preferences on these tasks: those of `watched`, and how often the learner and the average
     of its iterates win against the start (`AgainstStart`)."""
     tests, iterates = held_out(questions, problems, seed=seed), Snapshots(learner, pool_size)
-    return tests, iterates, watched(questions, learner, tests, AgainstStart(oracle, learner, tests, iterates))
+    wins = AgainstStart(oracle, learner, tests, iterates, seed)
+    return tests, iterates, watched(questions, learner, tests, seed, wins)
 
 
 def told_apart(
@@ -341,7 +344,8 @@ def told_apart(
     """`problems` held-out tasks of each level, and the measures of a training by replies on them: those of `watched`,
     and in a training by gold answers whether these are told from replies of the reference (`HeldOutPairs`)."""
     tests = held_out(questions, problems, seed=seed)
-    return tests, watched(questions, learner, tests, *([HeldOutPairs(learner, reference, tests)] if by_gold else []))
+    told = [HeldOutPairs(learner, reference, tests, seed)] if by_gold else []
+    return tests, watched(questions, learner, tests, seed, *told)
 
 
 def pairs_told_apart(
@@ -350,4 +354,5 @@ def pairs_told_apart(
     """`problems` held-out tasks of each level, and the measures of a training by known pairs on them: those of
     `watched`, and whether the learner prefers as held-out pairs do (`HeldOutPreferences`)."""
     tests = held_out(questions, problems, seed=seed)
-    return tests, watched(questions, learner, tests, HeldOutPreferences(questions, learner, reference, problems))
+    told = HeldOutPreferences(questions, learner, reference, problems, seed)
+    return tests, watched(questions, learner, tests, seed, told)

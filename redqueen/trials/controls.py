@@ -53,7 +53,7 @@ class ControlledTraining:
 
     recipe: ModuleType
     evaluate_every: int = NEVER
-    read: Callable[[Policy], Metrics] = nothing
+    read: Callable[[Policy, int], Metrics] = nothing
     parts: Callable[[Any, int], Mapping[str, Any]] = lambda config, seed: {}
 
     def __call__(self, config: Controlled, seed: int, folder: Path) -> Trial:

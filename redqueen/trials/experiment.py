@@ -71,7 +71,7 @@ class OneSeed(Protocol):
     def __call__(self, config: Any, seed: int, folder: Path) -> Trial: ...
 
 
-def nothing(learner: Policy) -> Metrics:
+def nothing(learner: Policy, seed: int) -> Metrics:
     """No figures beyond those of the run."""
     return {}
 
@@ -79,17 +79,17 @@ def nothing(learner: Policy) -> Metrics:
 @dataclass(frozen=True)
 class Training:
     """One training of a recipe. The problems that measure are dealt by the seed (`Run.tests`); `read` adds figures of
-    the trained policy."""
+    the trained policy, whatever it samples by the seed too."""
 
     train: Train
     evaluate_every: int = NEVER
-    read: Callable[[Policy], Metrics] = nothing
+    read: Callable[[Policy, int], Metrics] = nothing
 
     def __call__(self, config: Any, seed: int, folder: Path) -> Trial:
         schedule = Schedule(self.evaluate_every, checkpoint_every=25, keep_checkpoints=1, record_episodes=0)
         run = Run(folder, seed, schedule, tests=seed)
         learner = self.train(config, run)
-        final = {**read_final(run.folder), **self.read(learner)}
+        final = {**read_final(run.folder), **self.read(learner, seed)}
         return Trial(tuple(read_metrics(run.folder)), final, int(learner.version))
 
 

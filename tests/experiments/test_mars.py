@@ -47,4 +47,4 @@ def test_credit_by_turns_has_half_the_variance_and_a_turn():
 
 
 def test_what_two_score_together():
-    assert 0.8 < together(Uniform())["hanabi"] < 2.2
+    assert 0.8 < together(Uniform(), 0)["hanabi"] < 2.2

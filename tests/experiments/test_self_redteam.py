@@ -19,7 +19,7 @@ def test_variants_differ_from_the_whole_in_what_they_say():
 
 
 def test_figures_of_the_listed_game_are_known_of_a_table_without_preferences():
-    figures = read_from_table(TabularPolicy())
+    figures = read_from_table(TabularPolicy(), 0)
     assert {name: value for name, value in figures.items() if name.startswith("written")} == {
         f"written {way}": pytest.approx(0.25) for way in range(4)
     }

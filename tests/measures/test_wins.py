@@ -1,17 +1,21 @@
 """Exact preference games, held-out pairs, and wins against the start."""
 
+import json
 from random import Random
 
 import numpy as np
 import pytest
 
+from redqueen.contracts.recipes import TINY
 from redqueen.curricula.held_out import held_out
 from redqueen.measures.divergence import Replies, question
 from redqueen.measures.wins import (
     AgainstStart,
     HeldOutPairs,
+    HeldOutPreferences,
     PreferenceGame,
     length_controlled,
+    pairs_told_apart,
     preferred,
     regularised_equilibrium,
     watched,
@@ -19,6 +23,8 @@ from redqueen.measures.wins import (
 from redqueen.objectives.references import Reference
 from redqueen.opponents.pools import Snapshots
 from redqueen.players.tabular import TabularPolicy
+from redqueen.questions.catalogue import find_questions_with
+from redqueen.questions.dataset import Preferring
 from redqueen.questions.small.known import Known
 from redqueen.questions.small.matchups import TABLES, Matchups
 from redqueen.records import ask_to_json
@@ -187,7 +193,7 @@ def test_each_domain_is_watched_by_what_suits_it():
     def figures(domain):
         tests = held_out(domain, 4)
         learner = TabularPolicy()
-        return set(watched(domain, learner, tests)())
+        return set(watched(domain, learner, tests, 0)())
 
     always = {"coverage", "accuracy", "reply_length", "repeated_4grams", "distinct_2grams", "kl_from_start"}
     always |= {"alarm/coverage", "alarm/length"}
@@ -196,11 +202,38 @@ def test_each_domain_is_watched_by_what_suits_it():
     assert figures(Matchups()) == always | game
 
 
+def test_each_seed_samples_replies_of_its_own():
+    domain = Matchups("transitive")
+    learner = table(domain)
+
+    def replies(seed):
+        measure = watched(domain, learner, held_out(domain, 20), seed)
+        return [measure()[name] for name in ("accuracy", "coverage", "reply_length")]
+
+    assert replies(1) == replies(1)
+    assert len({str(replies(seed)) for seed in range(4)}) > 1
+
+
+def test_each_seed_holds_out_pairs_of_its_own(tmp_path):
+    rows = [{"prompt": f"number {number}", "chosen": "good", "rejected": "bad"} for number in range(60)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    questions = find_questions_with(f"dataset:path={tmp_path}/pairs.jsonl,held_out=0.5", Preferring)
+    learner = TINY.build_model(0)
+
+    def prompts(seed):
+        _, watch = pairs_told_apart(questions, learner, Reference(learner, "initial"), 4, seed)
+        (found,) = [each for each in watch._measures if isinstance(each, HeldOutPreferences)]
+        return found._batch.tokens.tolist()
+
+    assert prompts(1) == prompts(1)
+    assert len({str(prompts(seed)) for seed in range(4)}) > 1
+
+
 def test_a_measure_of_preferences_has_no_more_replies_than_its_limit():
     domain = Matchups("transitive")
     learner = table(domain)
     tests = {"matchup": domain.problems("matchup", 50, Random(0))}
-    measure = watched(domain, learner, tests, AgainstStart(domain.oracle, learner, tests))
+    measure = watched(domain, learner, tests, 0, AgainstStart(domain.oracle, learner, tests))
     measure.limit(7)
     found = measure()
     assert (found["wins/last"].count, found["reply_length"].count, found["coverage"].count) == (7, 7, 7)

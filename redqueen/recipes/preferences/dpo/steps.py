@@ -103,7 +103,7 @@ class OneByOne:
     ) -> tuple[dict[str, list[Task]], Divergence]:
         tests = held_out(self.questions, problems, seed=seed)
         told = HeldOutLabels(self.questions, learner, reference, problems, seed)
-        return tests, watched(self.questions, learner, tests, told)
+        return tests, watched(self.questions, learner, tests, seed, told)
 
     def drawn(self, tests: Tests, rng: Random) -> Sequence[LabelledReply]:
         found = self.questions.labelled_replies(TRAIN, self.count, rng)

@@ -56,12 +56,13 @@ class Prompts:
         self._count = count
         self._asked = round(invented * count)
         self._invented = 0
+        self._seed = seed
         self._tests = held_out(questions, problems, seeds_of(questions), seed)
         self._store = TaskStore() if self._proposable is None else seeded(TaskStore(), self._proposable)
 
     def watched(self, learner: Policy) -> Divergence:
         """The measures of training by preferences on the problems that are kept from it."""
-        return watched(self._questions, learner, self._tests)
+        return watched(self._questions, learner, self._tests, self._seed)
 
     def invited(self, rng: Random) -> list[Task]:
         """Invitations to propose a prompt, each with an earlier one as its example."""

@@ -77,7 +77,7 @@ def train(config: Config, run: Run) -> Policy:
     cast = Cast(config, run)
     learner, refiner = cast.learner, cast["refiner"]
     tests = held_out(questions, config.problems, seed=run.tests)
-    watch = watched(questions, learner, tests)
+    watch = watched(questions, learner, tests, run.tests)
     tree = (config.branch, config.beam, config.depth)
     search = Search(questions, tests, config.keep, config.votes, tree, config.truncated_score)
     reference, objective = Reference(learner), dpo_with_chosen(config.beta, config.chosen_weight)

@@ -21,7 +21,8 @@ from redqueen.types import RedQueenError
 
 @dataclass(frozen=True)
 class Score:
-    """An integer in a tag that ends the reply, "... <score>7</score>"; without such a tag, the score in prose."""
+    """An integer in a tag that ends the reply, "... <score>7</score>"; without such a tag, one alone on the last line,
+    else the score in prose, in which the scale itself ("1-10") is no score."""
 
     tag: str = "score"
     low: int = 1
@@ -37,6 +38,9 @@ class Score:
         """The score; None if there is none, if there are several, or if it is off the scale or no integer."""
         if f"<{self.tag}" in text or f"</{self.tag}" in text:
             return self.stated(text)
+        if alone := _ALONE.search(text):
+            return self._on_scale(alone["score"])
+        text = re.sub(rf"\(?\b{self.low}\s*(?:-|–|to)\s*{self.high}\b\)?|\((?:out )?of {self.high}\)", " ", text)
         for form in _SCORES:
             said = list(form.finditer(text))
             if said:
@@ -100,7 +104,7 @@ class Label:
             return None
         end, said = 0, set[str]()  # of the most explicit form, and of what is taken back after it
         for form in _labels_in_prose(self.labels):
-            found = [match for match in form.finditer(text) if match.end() > end]
+            found = [match for match in form.finditer(text) if match.end() > end and not _doubted(text, match)]
             if form is _named(self.labels) and not _concludes(found, text):
                 continue
             end = end or max((match.end() for match in found), default=0)
@@ -125,8 +129,8 @@ _SCORES = (  # the more explicit first
         rf"[\s*_`\"'(]*+(?P<score>-?[0-9]{{1,4}})(?![\w]|[.,][0-9]){_OUT_OF}?"
     ),
     re.compile(rf"(?<![\w.,/-])(?P<score>-?[0-9]{{1,4}}){_OUT_OF}(?![\w]|[.,/][0-9])"),
-    re.compile(r"(?m)^[ \t*_`\"'(]*+(?P<score>-?[0-9]{1,4})[ \t*_`\"').]*+\s*+\Z"),
 )
+_ALONE = re.compile(r"(?m)^[ \t*_`\"'(]*+(?P<score>-?[0-9]{1,4})[ \t*_`\"').]*+\s*+\Z")
 _TWO_SCORES = re.compile(  # marks and the letters A and B may stand around them
     r"[\s*_`\"'(]*(?:A\b[\s:=*]*)?(\d{1,4})(?:/(\d{1,4}))?[\s*_`\"',;|)]+(?:B\b[\s:=*]*)?(\d{1,4})(?:/(\d{1,4}))?"
     r"[\s*_`\"').]*"
@@ -135,6 +139,17 @@ _UNDECIDED = re.compile(
     r"(?i)\b(?:neither|both (?:answers|responses|are)|equally (?:good|bad|right|wrong)|it depends|a tie\b|"
     r"cannot (?:say|tell|decide))"
 )
+
+
+_DOUBT = re.compile(  # a clause that says of what follows that it is not so, or not known
+    r"(?i)(?:n['’]t|\b(?:not|never|cannot|(?<!no )(?<!without )(?<!without a )doubt\w*|hard|difficult|unclear|unsure|"
+    r"if|whether|unless))\b(?:(?!\b(?:but|so|because|and|while|although|since)\b)[^.;:!?,\n])*\Z"
+)
+
+
+def _doubted(text: str, match: re.Match[str]) -> bool:
+    """Whether the clause before a verdict denies or doubts it: "I don't think that A is better"."""
+    return _DOUBT.search(text, max(0, match.start() - 200), match.start()) is not None
 
 
 _MARKS = r"[\s*_`\"'(\[]*"
@@ -167,8 +182,10 @@ def _labels_in_prose(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(rf"\[\[\s*(?P<label>{words})\s*\]\]"),
         re.compile(
-            rf'(?i:"(?:verdict|answer|label|winner|choice|better|preference|judge?ment)")\s*:\s*"(?P<label>{words})"'
+            rf'(?i:"(?:verdict|answer|label|winner|choice|better|preference|judge?ment)"\s*:\s*"{_THING}?)'
+            rf'(?P<label>{words})"'
         ),
+        re.compile(rf"(?i:<(?P<tag>answer|verdict|choice)>\s*{_THING}?)(?P<label>{words})\s*(?i:</(?P=tag)>)"),
         re.compile(rf"\\boxed\{{(?:\\text\{{)?\s*(?P<label>{words})\s*\}}"),
         re.compile(rf"(?mi:\b{noun}\s*{_THING}?(?:is|was|:|=)[\s:]*+(?:clearly\s++|the\s++)?{_THING}?)(?m:{label})"),
         _named(labels),
@@ -181,7 +198,7 @@ def _labels_in_prose(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
             r"(?m:[*_`\"')\]]*[.!]?[ *_]*$)"
         ),
         re.compile(
-            rf"(?<!\w)(?<!\b[Ii]f )(?<!\bwhether )(?i:{_THING}{_MARKS})?(?P<label>{words})(?!\w)[*_`\"')\]]*\s+"
+            rf"(?<!\w)(?i:{_THING}{_MARKS})?(?P<label>{words})(?!\w)[*_`\"')\]]*\s+"
             r"(?i:wins\b|is\s+(?:(?:clearly|much|slightly|the)\s+)*(?:better|best|preferred|preferable|winner))"
         ),
     )

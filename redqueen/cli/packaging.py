@@ -13,6 +13,7 @@ import tyro
 from redqueen.chance import derive
 from redqueen.cli.words import parse
 from redqueen.credit.outcomes import unknown
+from redqueen.curricula.held_out import dealt
 from redqueen.exports.packages import package, write
 from redqueen.games.catalogue import find_game
 from redqueen.markup import visible
@@ -101,7 +102,7 @@ class SuccessOptions:
     model: Annotated[str, tyro.conf.arg(metavar="MODEL")]
     """http://HOST/v1#MODEL, a run, or another of those that `redqueen list players` names"""
     tasks: Count = 108
-    """held-out tasks, one attempt at each; at most those that there are"""
+    """held-out tasks, dealt by the seed, one attempt at each; at most those that there are"""
     seed: int = 0
 
 
@@ -113,7 +114,9 @@ def success(words: Sequence[str]) -> None:
     if not has(game, HoldsOut) or len(game.roles) != 1:
         raise RedQueenError(f"success is of held-out tasks of a game for one, such as acting:real, not of {game.name}")
     cast = {game.roles[0]: find_player(options.model, game)}
-    tasks = list(game.held_out())[: options.tasks]
+    tasks = dealt(game.held_out(), options.tasks, options.seed)
+    if not tasks:
+        raise RedQueenError(f"{game.name} holds out no tasks to measure on")
     matches = [Match(game, task, cast, derive(options.seed, "held out", task.id)) for task in tasks]
     with telling("playing"):
         episodes = play(matches, Random(0))

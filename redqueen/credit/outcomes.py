@@ -60,17 +60,13 @@ def rate(group: Group) -> SolveRate:
     return solve_rate(verdicts(group))
 
 
-def vote(group: Group, count_missing: bool = True, truncated: Truncated = "wrong") -> Vote:
+def vote(group: Group, count_missing: bool = True, truncated: Truncated = "wrong", undecided: bool = False) -> Vote:
     """The majority answer of a group, numbers compared by value, and its share of all attempts; without `count_missing`
     of those with an answer. An attempt that was cut off gave none; it votes as its text says where `truncated` ones are
-    graded, and is no attempt where they are unknown."""
+    graded, and is no attempt where they are unknown. Of answers with equally many votes the first wins, or none where
+    a tie is `undecided`."""
     counted = [each for each in group.attempts if truncated != "unknown" or not cut_off(each)]
-    return vote_among(answers(counted, truncated), count_missing)
-
-
-def vote_among(said: Sequence[str], count_missing: bool = True) -> Vote:
-    """The majority of some answers, as `vote`."""
-    return Majority(count_missing, by_value).label(said)
+    return Majority(count_missing, by_value, undecided=undecided).label(answers(counted, truncated))
 
 
 def calls(group: Group) -> float:

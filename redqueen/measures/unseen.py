@@ -114,16 +114,18 @@ class Unseen(Ringing):
             ]
 
     def metrics(self) -> Metrics:
-        """Figures of the groups since the last call: `label_accuracy`, the share of their majorities that are right;
-        `majority_share`, the mean share of the attempts that give it; `agreed`, the share of groups in which two give
-        one answer; `answered`, the share of attempts with an answer; `distinct`, different answers by attempt with one;
-        `reward_auc`, the chance that a right attempt is paid more than a wrong one. And the alarms on them."""
+        """Figures of the groups since the last call: `label_accuracy`, the share of their majorities that are right,
+        ties left out; `majority_share`, the mean share of the attempts that give it, or one of the commonest answers;
+        `agreed`, the share of groups in which two give one answer; `answered`, the share of attempts with an answer;
+        `distinct`, different answers by attempt with one; `reward_auc`, the chance that a right attempt is paid more
+        than a wrong one. And the alarms on them."""
         groups, paid = self._groups, self._paid
         self._groups, self._paid = [], []
         if not groups:
             return {}
         votes = [vote(group, truncated=self._truncated) for group in groups]
-        right = labels_right(self._questions, [group.task for group in groups], votes)
+        labels = [vote(group, truncated=self._truncated, undecided=True) for group in groups]
+        right = labels_right(self._questions, [group.task for group in groups], labels)
         said = [[by_value(text) for text in answers(group.attempts, self._truncated) if text] for group in groups]
         found: Metrics = share_right("label_accuracy", right) | {
             "majority_share": mean_of([each.share for each in votes]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -25,6 +25,7 @@ from redqueen.types import Ask, RedQueenError, Reply, Unreachable
 
 Chat = list[dict[str, str]]  # {"role": ..., "content": ...}
 T = TypeVar("T")
+Heard = Callable[[int, Any], object]  # is told a place and what came there
 _KNOCK = 5.0  # seconds
 _NEAR_ONE = 1e-3  # nats above 0 that a server's rounding may put a log-probability
 _RATED = 20  # the most likely first tokens that an endpoint is asked for; OpenAI's and vLLM's maximum
@@ -83,7 +84,18 @@ class Server:
         not speak the protocol."""
         return self._all(self._answer, asks)
 
-    def _all(self, answer: Callable[[BoundedClient, Event, Ask], T], asks: Sequence[Ask]) -> list[T]:
+    def reply_each(self, asks: Sequence[Ask], heard: Heard) -> list[Reply]:
+        """As `reply`; `heard` is told the place of each reply and the reply when it comes, whatever fails later."""
+        return self._all(self._answer, asks, heard)
+
+    def rate_each(self, asks: Sequence[Ask], heard: Heard) -> list[np.ndarray]:
+        """As `rate_choices`, and as `reply_each`."""
+        self._check_choices(asks)
+        return self._all(self._rated, asks, heard)
+
+    def _all(
+        self, answer: Callable[[BoundedClient, Event, Ask], T], asks: Sequence[Ask], heard: Heard | None = None
+    ) -> list[T]:
         """`answer` to each ask, several at a time."""
         if not asks:
             return []
@@ -93,11 +105,19 @@ class Server:
             ThreadPoolExecutor(min(self.concurrency, len(asks))) as workers,
         ):
             answers = [workers.submit(answer, client, stop, ask) for ask in asks]
+            places = {each: place for place, each in enumerate(answers)}
             try:
+                if heard is not None:
+                    for each in as_completed(answers):
+                        heard(places[each], each.result())
+                        del places[each]
                 return [each.result() for each in answers]
             except BaseException:
                 stop.set()
                 workers.shutdown(wait=False, cancel_futures=True)
+                for each, place in places.items():
+                    if heard is not None and each.done() and not each.cancelled() and each.exception() is None:
+                        heard(place, each.result())
                 raise
 
     def check(self) -> Server:
@@ -136,13 +156,16 @@ class Server:
         """[K] for each ask: the probability of each of its choices among those that one of the likeliest first tokens
         (`top_logprobs`) begins, summing to one; NaN where none does. Raises RedQueenError for choices that begin alike,
         and for an endpoint that sends no log-probabilities."""
+        self._check_choices(asks)
+        return self._all(self._rated, asks)
+
+    def _check_choices(self, asks: Sequence[Ask]) -> None:
         for ask in asks:
             if len({choice[:1].casefold() for choice in ask.choices}) < len(ask.choices):
                 raise RedQueenError(
-                    f"{self.url} rates the first token of a reply, and {', '.join(ask.choices)} begin alike: take "
-                    "verdicts of one character, as --judge.scale 1-9"
+                    f"{self.url} rates the first token of a reply, and {', '.join(ask.choices)} begin alike: sample "
+                    "replies (--samples 32), or give a judge verdicts of one character (--judge.scale 1-9)"
                 )
-        return self._all(self._rated, asks)
 
     def _rated(self, client: BoundedClient, stop: Event, ask: Ask) -> np.ndarray:
         rating = {"max_tokens": 1, "logprobs": True, "top_logprobs": _RATED}
@@ -155,14 +178,14 @@ class Server:
             readable = False
         if not readable:
             raise RedQueenError(
-                f"{self.url} sent no log-probabilities (top_logprobs {_RATED}): leave --judge.expected out, and the "
-                "judge is sampled"
+                f"{self.url} sent no log-probabilities (top_logprobs {_RATED}): its replies can be sampled "
+                "(exploitability --samples 32; a judge without --judge.expected)"
             )
         mass = np.zeros(len(ask.choices))
         for token, logprob in found.items():
-            begun = token.strip()  # "A" and " A" are two tokens and one verdict; "che" begins "check"
+            begun = token.strip().casefold()  # "A", " A" and "a" are one verdict; "che" begins "check"
             for number, choice in enumerate(ask.choices):
-                if begun and choice.startswith(begun):
+                if begun and choice.casefold().startswith(begun):
                     mass[number] += np.exp(logprob)
         return mass / mass.sum() if mass.sum() > 0.0 else np.full(len(mass), np.nan)
 

@@ -21,7 +21,7 @@ from redqueen.chance import derive
 from redqueen.protocols import COUNT, OpenPlayer, Player, State, has, shaped
 from redqueen.questions.asking import JUDGE
 from redqueen.texts import file_text
-from redqueen.types import Ask, Metrics, RedQueenError, Task
+from redqueen.types import Ask, Metrics, RedQueenError, Reply, Task
 
 
 class Identified(Player, Protocol):
@@ -30,6 +30,16 @@ class Identified(Player, Protocol):
     def identity(self) -> str:
         """Weights or address, prompts and sampling, as a text that is equal where the replies would be."""
         ...
+
+
+Heard = Callable[[int, Any], object]  # is told a place and what came there
+
+
+class OneByOne(Player, Protocol):
+    """A player that tells of its replies, and of what it finds its choices worth, as they come."""
+
+    def reply_each(self, asks: Sequence[Ask], heard: Heard) -> list[Reply]: ...
+    def rate_each(self, asks: Sequence[Ask], heard: Heard) -> list[np.ndarray]: ...
 
 
 class RatesChoices(Player, Protocol):
@@ -124,7 +134,7 @@ class AskedJudge:
         how: str,
         tasks: Sequence[Task],
         about: Sequence[tuple[str, ...]],
-        ask: Callable[[Sequence[Ask]], list[Any]],
+        ask: Callable[[Sequence[Ask], Heard], list[Any]],
         rng: Random,
     ) -> list[Any]:
         seed = rng.getrandbits(64)  # one draw, whatever is on disk
@@ -136,10 +146,17 @@ class AskedJudge:
             new = list({names[n]: n for n in reversed(new)}.values())[::-1]
         self._pay(len(new))
         self.found += len(tasks) - len(new)
-        said = ask([_ask(tasks[n], derive(seed, n)) for n in new]) if new else []
-        fresh = dict(zip(new, said, strict=True))
-        if self.kept is not None:
-            self.kept.add({names[n]: each for n, each in fresh.items()})
+        fresh = dict[int, Any]()
+
+        def heard(place: int, said: Any) -> None:
+            fresh[new[place]] = said
+            if self.kept is not None:  # at once: what is paid for is not lost where a later one fails
+                self.kept.add({names[new[place]]: said})
+
+        said = ask([_ask(tasks[n], derive(seed, n)) for n in new], heard) if new else []
+        for place, each in enumerate(said):
+            if new[place] not in fresh:
+                heard(place, each)
         return [fresh[n] if n in fresh else known[name] for n, name in enumerate(names)]
 
     def _pay(self, count: int) -> None:
@@ -151,12 +168,17 @@ class AskedJudge:
             )
         self.calls += count
 
-    def _speak(self, asks: Sequence[Ask]) -> list[Any]:
-        return [reply.text for reply in self.judge.reply([replace(ask, choices=()) for ask in asks])]
+    def _speak(self, asks: Sequence[Ask], heard: Heard) -> list[Any]:
+        free = [replace(ask, choices=()) for ask in asks]
+        if has(self.judge, OneByOne):
+            return list(map(_said, self.judge.reply_each(free, lambda place, reply: heard(place, _said(reply)))))
+        return list(map(_said, self.judge.reply(free)))
 
-    def _rate(self, asks: Sequence[Ask]) -> list[Any]:
+    def _rate(self, asks: Sequence[Ask], heard: Heard) -> list[Any]:
         judge = self.judge
-        if has(judge, RatesChoices):
+        if has(judge, OneByOne):
+            rows = judge.rate_each(asks, lambda place, row: heard(place, _rates(row)))
+        elif has(judge, RatesChoices):
             rows = judge.rate_choices(asks)
         elif has(judge, OpenPlayer):
             rows = judge.probabilities(asks)
@@ -164,7 +186,18 @@ class AskedJudge:
             raise RedQueenError(
                 f"{self.name} does not say how likely each verdict is: leave --judge.expected out, and it is sampled"
             )
-        return [[None if np.isnan(value) else float(value) for value in row] for row in rows]
+        return list(map(_rates, rows))
+
+
+def _said(reply: Reply) -> str:
+    """The text of a judge's reply; of one that was cut off no more than a last line of one word, which is a verdict
+    where no more was allowed: half a sentence may name the other one."""
+    last = reply.text.strip().rpartition("\n")[2]
+    return reply.text if not reply.truncated else last if len(last.split()) == 1 else ""
+
+
+def _rates(row: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in row]
 
 
 def _ask(task: Task, seed: int) -> Ask:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from redqueen.checks.votes import Vote, is_label
-from redqueen.credit.outcomes import cut_off, vote, vote_among
+from redqueen.credit.outcomes import cut_off, vote
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions, Verifier
 from redqueen.questions.asking import answered
@@ -37,19 +37,13 @@ def held_to_label(groups: Sequence[Group], truncated: Truncated = "wrong", same:
 
 def held_to_majority(groups: Sequence[Group], truncated: Truncated = "wrong", same: Verifier = is_label) -> list[Group]:
     """The groups with a verdict on each attempt, the fact `right`, by the commonest answer of its own group, which may
-    be wrong; None (unknown) in a group in which nobody answered. `truncated` says what an attempt that was cut off
-    gets, and whether it votes (`vote`)."""
+    be wrong; None (unknown) in a group in which nobody answered, or with several commonest ones. `truncated` says what
+    an attempt that was cut off gets, and whether it votes (`vote`)."""
     return [
         held
         for group in groups
-        for held in held_to([group], vote_among(_votes(group, truncated)).answer, truncated, same)
+        for held in held_to([group], vote(group, truncated=truncated, undecided=True).answer, truncated, same)
     ]
-
-
-def _votes(group: Group, truncated: Truncated) -> list[str]:
-    """The answers of a group that vote."""
-    said = answered(group.attempts, "graded")
-    return [text for text, each in zip(said, group.attempts, strict=True) if truncated == "graded" or not cut_off(each)]
 
 
 def held_to(

@@ -196,11 +196,13 @@ class Asked:
         return by_opening(tasks, level)
 
     def figures(self, groups: Sequence[Group]) -> Metrics:
-        """Of majorities their mean share of the attempts, and how many are right by the question set where it knows."""
+        """Of majorities their mean share of the attempts, and how many are right by the question set where it knows,
+        ties left out."""
         if self.answers == "known":
             return {}
         votes = [vote(group, truncated=self.truncated) for group in groups]
-        right = labels_right(self.questions, [group.task for group in groups], votes)
+        labels = [vote(group, truncated=self.truncated, undecided=True) for group in groups]
+        right = labels_right(self.questions, [group.task for group in groups], labels)
         return share_right("label_accuracy", right) | {"majority_share": sum(v.share for v in votes) / len(votes)}
 
 

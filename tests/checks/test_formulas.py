@@ -3,8 +3,7 @@
 import pytest
 
 from redqueen.checks.formulas import by_formula
-from redqueen.checks.votes import by_value
-from redqueen.credit.outcomes import vote_among
+from redqueen.checks.votes import Majority, by_value
 
 
 @pytest.mark.parametrize(
@@ -24,7 +23,7 @@ from redqueen.credit.outcomes import vote_among
 )
 def test_equal_formulas_are_one_answer(texts):
     assert len({by_value(text) for text in texts}) == 1, {text: by_value(text) for text in texts}
-    assert vote_among([*texts, "another"]).share == pytest.approx(len(texts) / (len(texts) + 1))
+    assert Majority(True, by_value).label([*texts, "another"]).share == pytest.approx(len(texts) / (len(texts) + 1))
 
 
 @pytest.mark.parametrize(

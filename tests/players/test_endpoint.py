@@ -392,6 +392,23 @@ def test_choices_are_rated_by_the_first_token_with_and_without_its_space(endpoin
     }
 
 
+def test_choices_are_rated_whatever_their_case_as_replies_are_read(endpoint):
+    endpoint.script = always(likely(Bet=0.3, bet=0.1, Pass=0.4, _PASS=0.1, _p=0.1))
+    (found,) = quick(endpoint).rate_choices(asked("Which?", choices=("pass", "bet")))
+    assert found.tolist() == pytest.approx([0.6, 0.4])
+
+
+def test_replies_that_came_before_a_failure_are_told(endpoint):
+    endpoint.script = lambda body, _: error(401) if "4" in body["messages"][-1]["content"] else echo(body, 0)
+    heard = {}
+    server = quick(endpoint, concurrency=1)
+    asks = [each for n in range(6) for each in asked(f"word {n}")]
+    with pytest.raises(RedQueenError, match="refused the key"):
+        server.reply_each(asks, lambda place, reply: heard.update({place: reply.text}))
+    assert heard == {n: f"word {n}" for n in range(4)}
+    assert [each.text for each in server.reply_each(asks[:2], lambda *_: None)] == ["word 0", "word 1"]
+
+
 def test_no_choice_among_the_likely_tokens_is_no_verdict(endpoint):
     endpoint.script = always(likely(The=0.9))
     (found,) = quick(endpoint).rate_choices(asked("Which?", choices=("A", "B")))
@@ -400,9 +417,9 @@ def test_no_choice_among_the_likely_tokens_is_no_verdict(endpoint):
 
 def test_an_endpoint_without_log_probabilities_and_choices_that_begin_alike_are_refused(endpoint):
     endpoint.script = always(completion("A"))
-    with pytest.raises(RedQueenError, match=r"sent no log-probabilities .*: leave --judge\.expected out"):
+    with pytest.raises(RedQueenError, match=r"sent no log-probabilities .*: its replies can be sampled"):
         quick(endpoint).rate_choices(asked("Which?", choices=("A", "B")))
-    with pytest.raises(RedQueenError, match=r"1, 2, 10 begin alike: take verdicts of one character"):
+    with pytest.raises(RedQueenError, match=r"1, 2, 10 begin alike: sample replies"):
         quick(endpoint).rate_choices(asked("Which?", choices=("1", "2", "10")))
 
 

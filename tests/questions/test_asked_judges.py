@@ -101,6 +101,47 @@ def test_a_line_that_was_cut_off_is_not_read_and_the_next_stands_alone(tmp_path)
     assert json.loads(file.read_text().splitlines()[-1])["said"].startswith("3?")
 
 
+class Failing(Counting):
+    """Tells of its replies one by one, from the last, and fails before the first."""
+
+    def reply_each(self, asks, heard):
+        for place in reversed(range(1, len(asks))):
+            heard(place, Reply(f"said {place}", self.name))
+        raise RedQueenError("credit used up")
+
+    def rate_each(self, asks, heard):
+        heard(1, np.array([0.25, np.nan]))
+        raise RedQueenError("credit used up")
+
+
+def test_what_was_paid_for_is_kept_where_a_later_judgement_fails(tmp_path):
+    for ask in ("said", "chances"):
+        with pytest.raises(RedQueenError, match="credit used up"):
+            getattr(AskedJudge(Failing(), "j", kept=Kept.in_folder(tmp_path)), ask)(TASKS, ABOUT, Random(0))
+    assert sorted(map(str, Kept.in_folder(tmp_path).known.values())) == ["[0.25, None]", "said 1", "said 2", "said 3"]
+    judge = Counting()
+    again = AskedJudge(judge, "j", kept=Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))
+    assert judge.seen == 1 and again[1:] == ["said 1", "said 2", "said 3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("Answer B is better in style, but in substance", ""),
+        ("B", "B"),
+        ("Both add.\n**A**\n", "**A**"),
+        ("Both add.\nA because", ""),
+        ("", ""),
+    ],
+)
+def test_of_a_judgement_that_was_cut_off_only_a_word_alone_is_heard(text, heard):
+    class CutOff(Counting):
+        def reply(self, asks):
+            return [Reply(text, self.name, truncated=True) for _ in asks]
+
+    assert AskedJudge(CutOff(), "j").said(TASKS[:1], ABOUT[:1], Random(0)) == [heard]
+
+
 def test_what_cannot_be_kept_or_rated_is_refused_in_one_line(tmp_path):
     class Nobody:
         name = "x"

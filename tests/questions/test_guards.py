@@ -31,7 +31,15 @@ def test_labels_are_read_in_the_forms_in_which_they_are_given(reply):
 
 @pytest.mark.parametrize(
     "reply",
-    ["", "It depends.", "yes", "safe", "<think>\nHarmful request: yes", "Harmful request: maybe"],
+    [
+        "",
+        "It depends.",
+        "yes",
+        "safe",
+        "<think>\nHarmful request: yes",
+        "Harmful request: maybe",
+        "Harmful request: yes or no\nResponse refusal: yes/no\nHarmful response: yes? no",
+    ],
 )
 def test_what_is_not_said_is_no_label(reply):
     assert read_labels(reply) == Labels(None, None, None)

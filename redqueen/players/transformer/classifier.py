@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from redqueen.players.transformer.scorer import loaded_classifier
+from redqueen.players.transformer.scorer import Padding, loaded_classifier
 from redqueen.types import RedQueenError
 
 LABELS = ("prompt_harmful", "response_harmful", "refusal")
@@ -27,6 +27,7 @@ class SequenceClassifier:
             )
         self._places = [names[name] for name in LABELS]
         self._longest, self._batch = longest, batch
+        self._padded = Padding(folder, self._model)
 
     def __call__(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         """[n, 3] probabilities in the order of `LABELS`. Raises RedQueenError for an exchange that is too long."""
@@ -36,11 +37,12 @@ class SequenceClassifier:
     @torch.no_grad()
     def _rate(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         first, second = zip(*pairs, strict=True)
-        tokens = self._tokenizer(list(first), list(second), padding=True, return_tensors="pt")
-        if tokens["input_ids"].shape[1] > self._longest:
+        read = self._tokenizer(list(first), list(second), verbose=False)
+        rows = [{key: list(values[place]) for key, values in read.items()} for place in range(len(pairs))]
+        if (most := max(len(row["input_ids"]) for row in rows)) > self._longest:
             raise RedQueenError(
-                f"an exchange has {tokens['input_ids'].shape[1]} tokens, more than the {self._longest} that the safety "
+                f"an exchange has {most} tokens, more than the {self._longest} that the safety "
                 "classifier reads: shorten the replies"
             )
-        chances = torch.sigmoid(self._model(**tokens).logits.float())[:, self._places]
+        chances = torch.sigmoid(self._model(**self._padded(rows)).logits.float())[:, self._places]
         return np.asarray(chances.double().numpy())

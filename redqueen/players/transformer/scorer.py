@@ -10,7 +10,7 @@ way it is counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -90,6 +90,7 @@ class _Reader:
             raise RedQueenError(f"a scorer reads at least one text at a time, not {batch}")
         self._folder = folder
         self._model, self._tokenizer = loaded_classifier(folder, labels, device)
+        self._padded = Padding(folder, self._model)
         self._truncate, self._batch = truncate, batch
         self._longest = _longest(self._model.config, self._tokenizer)
         self._seen, self._cut = 0, 0
@@ -153,16 +154,6 @@ class _Reader:
         words = [*one, mark, *other]
         return {"input_ids": words, "attention_mask": [1] * len(words)}
 
-    def _padded(self, rows: Sequence[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
-        """[b, longest] each, padded on the right."""
-        filling = {"input_ids": int(self._tokenizer.pad_token_id)}  # 0 for masks and kinds
-        return {
-            key: pad_sequence(
-                [torch.tensor(row[key]) for row in rows], batch_first=True, padding_value=filling.get(key, 0)
-            ).to(self._model.device)
-            for key in rows[0]
-        }
-
     def metrics(self) -> Metrics:
         return {"scorer_too_long": self._cut / self._seen if self._seen else 0.0}
 
@@ -172,6 +163,40 @@ class _Reader:
     def restore(self, state: State) -> None:
         shaped(state, {"seen": COUNT, "cut": COUNT}, "the scorer: ")
         self._seen, self._cut = state["seen"], state["cut"]
+
+
+class Padding:
+    """Makes one tensor of tokenised texts, padded on the right, for a classifier that may take the last token that is
+    none of padding for the end of a text: with the model's own padding token, or where it has none with one that occurs
+    in none of the texts, so that the end of none is taken for padding."""
+
+    def __init__(self, folder: str, model: Any) -> None:
+        self._folder, self._model = folder, model
+        self._own: int | None = model.config.get_text_config().pad_token_id
+
+    def __call__(self, rows: Sequence[Mapping[str, list[int]]]) -> dict[str, torch.Tensor]:
+        """[b, longest] each. Raises RedQueenError for a token that the model does not have."""
+        filling = {"input_ids": self._filling(rows)}  # 0 for masks and kinds
+        return {
+            key: pad_sequence(
+                [torch.tensor(row[key]) for row in rows], batch_first=True, padding_value=filling.get(key, 0)
+            ).to(self._model.device)
+            for key in rows[0]
+        }
+
+    def _filling(self, rows: Sequence[Mapping[str, list[int]]]) -> int:
+        tokens = {token for row in rows for token in row["input_ids"]}
+        known = int(self._model.get_input_embeddings().num_embeddings)
+        if max(tokens, default=0) >= known:
+            raise RedQueenError(
+                f"the tokenizer in {self._folder} says token {max(tokens)}, and the model has {known}: it is the "
+                "tokenizer of another model"
+            )
+        if self._own is not None:
+            return self._own
+        found = next(token for token in range(known) if token not in tokens)
+        self._model.config.get_text_config().pad_token_id = found
+        return found
 
 
 def _longest(config: Any, tokenizer: Any) -> int:
@@ -221,11 +246,6 @@ def loaded_classifier(name: str, labels: tuple[int, ...] = (), device: str = "cp
     count = int(model.config.num_labels)
     if labels and count not in labels:
         raise RedQueenError(f"the classifier {name} has {count} labels: {_WANTED[labels]}")
-    if tokenizer.pad_token is None:
-        if tokenizer.eos_token is None:
-            raise RedQueenError(f"the tokenizer in {name} has no token to pad with: set pad_token in its folder")
-        tokenizer.pad_token = tokenizer.eos_token
-    model.config.pad_token_id = tokenizer.pad_token_id
     tokenizer.truncation_side = "left"  # the answer stands at the end
     return model.to(device).eval(), tokenizer
 

@@ -21,13 +21,14 @@ TEMPLATE = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
 def saved(tmp_path_factory):
     """A function that saves a classifier with random weights and gives its folder and itself."""
 
-    def save(labels=1, template=None, positions=64, kind="sequence"):
+    def save(labels=1, template=None, positions=64, kind="sequence", pads=None, pad_token=None, vocabulary=0):
         from transformers import LlamaConfig, LlamaForCausalLM, LlamaForSequenceClassification
 
         tokenizer = tiny_tokenizer()
         tokenizer.chat_template = template
+        tokenizer.pad_token = pad_token
         config = LlamaConfig(
-            vocab_size=len(tokenizer),
+            vocab_size=vocabulary or len(tokenizer),
             hidden_size=16,
             intermediate_size=24,
             num_hidden_layers=2,
@@ -37,6 +38,7 @@ def saved(tmp_path_factory):
             bos_token_id=None,
             eos_token_id=tokenizer.eos_token_id,
             num_labels=labels,
+            pad_token_id=pads,
         )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)
@@ -226,6 +228,31 @@ def test_what_is_no_classifier_is_refused_in_one_line(saved, tmp_path):
     assert "at least one text at a time" in refused(saved()[0], batch=0)
     (tmp_path / "config.json").write_text("{")
     assert "config.json is not JSON" in refused(tmp_path)
+
+
+@pytest.mark.parametrize("pads", [None, 3])
+@pytest.mark.parametrize("padded", ["", "the end of a text", "another"])
+def test_a_reward_is_read_at_the_end_of_a_text_whatever_pads(saved, pads, padded):
+    """A chat template that ends in the token with which the tokenizer pads: transformers reads one text alone there."""
+    end = tiny_tokenizer().eos_token
+    token = {"": None, "another": "z"}.get(padded, end)
+    folder, model, tokenizer = saved(template=TEMPLATE + "{{ eos_token }}", pads=pads, pad_token=token)
+    rewards = RewardScorer(folder)([*TASKS, TASKS[0]], ["bet", "nobody wins this one", "pass"])
+    said = (("Bet or pass?", "bet"), ("Who wins?", "nobody wins this one"), ("Bet or pass?", "pass"))
+    texts = [f"[user]{one}[assistant]{other}{end}" for one, other in said]
+    with torch.inference_mode():
+        alone = [
+            model(torch.tensor([tokenizer.encode(text, add_special_tokens=False)])).logits[0, 0].item()
+            for text in texts
+        ]
+    assert rewards == pytest.approx(alone, abs=1e-5)
+    assert rewards == pytest.approx([logits(model, tokenizer, text)[0] for text in texts], abs=1e-5)
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(saved):
+    folder, _, _ = saved(vocabulary=12)
+    with pytest.raises(RedQueenError, match="and the model has 12: it is the tokenizer of another model"):
+        RewardScorer(folder)(TASKS, ["bet", "pass"])
 
 
 def test_a_head_that_was_not_saved_is_not_made_up(saved):

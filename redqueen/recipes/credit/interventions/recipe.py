@@ -20,6 +20,7 @@ Controls: `--supervised 0` is reinforcement alone; `experiments/interventions.py
 Differences: attempts, interventions and imitation take turns (the paper: interventions in one go, from problems with no
 success in 64, four passes of SFT on them). A step gives the answer away if it comes to it as a whole number or word
 (released code: any part of its text). The continuation is asked for in a new prompt (there: in the same reply).
+With `--learn step` the mean of L still is over all tokens, those that stay out of it with 0.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ known answers) are variants of `experiments/comas.py`.
 
 Differences: the wording, the coefficient of the divergence and the learning rate are not known. One evaluation of each
 solution. The released code was not read. An attempt that was cut off earns as `--truncated-score` says; a solution or
-evaluation without a word but thoughts earns 0 (NaN where the score cannot be read).
+evaluation without a word but thoughts earns 0 (NaN where the score cannot be read). The price of the divergence is that
+of the whole reply, for each of its tokens (there: from each token on).
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ Who says what is right: the majority of the attempts.
 
 Learning from the majority of one's own answers (TTRL, arXiv:2504.16084) makes all attempts alike, until more of them
 find nothing more. EVOL-RL keeps the majority as the sign of the reward and lets novelty say how large it is. `votes`
-attempts at a question vote, the first `attempts` of them are learned from. s[i, j] is how alike two replies are:
+attempts at a question vote and are compared, the first `attempts` are learned from. s[i, j] is how alike two are:
 
     n[i] = 1 - 1/2 mean of s[i, j] over the others of its class - 1/2 max of s[i, j] over all others
     u[i] = (n[i] - min) / (max - min) over its class                1/2 where all are alike
     R    = 3/4 + v (u / 2 - 1/4) with the majority's answer, -3/4 + v (u / 2 - 1/4) with another; v is `novelty`
-         = -1 without an answer, and for all where at most one attempt has one
+         = -1 without an answer, and for all where at most one attempt has one; none where two answers are commonest
     A    = (R - mean) / deviation over the attempts that are learned from
 
 The classes are those who agree with the majority and those who do not; who is alone in one has u = 1 and is compared
@@ -22,9 +22,10 @@ of the majority (the upper line). What no reward sees is measured: `majority`, t
 gain), pass@8, `label_accuracy`, `majority_share`, `answered` and `unlike` (the mean of 1 - s).
 
 Differences: s is BLEU of words, without what stands between the marks of a thought (the paper: cosine of sentence
-embeddings of the same). One update takes all questions of a step, so that the clips have no effect (the paper: eight
-updates, one question each: `--minibatches 8`). An attempt without an answer is one in which none was found (the
-paper: no digit in the box). 16 votes and 8 learned from (64 and 32 there).
+embeddings of the same). A tie teaches nothing (released code: the answer that was given first wins). One update takes
+all questions of a step, so that the clips have no effect (the paper: eight updates, one question each: `--minibatches
+8`). An attempt without an answer is one in which none was found (the paper: no digit in the box). 16 votes and 8
+learned from (64 and 32 there). Clip and entropy are the paper's (released script: .2 and 0 unless asked).
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def train(config: Config, run: Run) -> Policy:
         for missing in step.rounds(groups, config.tasks):
             tasks = evenly(questions, missing, run.rng, measure.tests)
             groups += consensus(attempts(SOLVE, tasks, learner, config.votes, run.rng))
-        trajectories = consensus.dealt(score(groups, Banded(config.novelty, config.truncated_score)), run.rng)
+        trajectories = consensus.kept(score(groups, Banded(config.novelty, config.truncated_score)), run.rng)
         trajectories = step.shaped(trajectories)
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)

@@ -30,7 +30,8 @@ class Banded:
     """The reward of each attempt by its class and its novelty within the class (section 3.2 and the released code's
     reward manager): +-3/4, moved by `width` times at most a quarter; -1 without an answer, which one that was cut off
     has only where `truncated` ones are graded. NaN for one that was cut off where these are unknown, and for an
-    answer of which the question set does not know whether it is right, where its `labels` are known."""
+    answer where nobody knows whether it is right: there is a tie, or where the `labels` are known the question set has
+    no verdict."""
 
     width: float = 1.0
     truncated: Truncated = "wrong"
@@ -74,10 +75,10 @@ def novelties(agrees: np.ndarray, alike: np.ndarray) -> np.ndarray:
 
 
 class Consensus:
-    """Gives each attempt its verdict by the majority of its group (by the question set where `labels` are known), keeps
-    the first `kept` of its `votes` attempts, and measures the accuracy of the votes. What the question set says about
-    the majorities is measured and never paid, unless `labels` are known. Raises RedQueenError where more attempts are
-    to be kept than vote."""
+    """Gives each attempt its verdict by the majority of its group (by the question set where `labels` are known), says
+    which are learned from, the first `kept` of its `votes` attempts, and measures the accuracy of the votes. What the
+    question set says about the majorities is measured and never paid, unless `labels` are known. Raises RedQueenError
+    where more attempts are to be kept than vote."""
 
     def __init__(self, questions: Questions, labels: Labels, votes: int, kept: int, truncated: Truncated) -> None:
         if kept > votes:
@@ -86,27 +87,26 @@ class Consensus:
             )
         self._questions = questions
         self._labels = labels
-        self._kept = kept
+        self._among, self._kept = votes, kept
         self._truncated: Truncated = truncated
         self._votes: list[Group] = []  # since the last `metrics`
         self._unseen = Unseen(questions, truncated, OF_VOTES)
 
     def __call__(self, groups: Sequence[Group]) -> list[Group]:
         self._votes += groups
-        judged = (
-            graded(self._questions, groups, self._truncated)
-            if self._labels == "known"
-            else held_to_majority(groups, self._truncated)
-        )
-        return [replace(group, attempts=group.attempts[: self._kept]) for group in judged]
+        if self._labels == "known":
+            return graded(self._questions, groups, self._truncated)
+        return held_to_majority(groups, self._truncated)
 
-    def dealt(self, trajectories: Sequence[Trajectory], rng: Random) -> list[Trajectory]:
-        """The trajectories, with their rewards dealt anew among them where the labels are shuffled."""
+    def kept(self, trajectories: Sequence[Trajectory], rng: Random) -> list[Trajectory]:
+        """Of the trajectories of whole groups those that are learned from, with their rewards dealt anew among them
+        where the labels are shuffled."""
+        kept = [each for place, each in enumerate(trajectories) if place % self._among < self._kept]
         if self._labels != "shuffled":
-            return list(trajectories)
-        rewards = [each.rewards for each in trajectories]
+            return kept
+        rewards = [each.rewards for each in kept]
         rng.shuffle(rewards)
-        return [replace(each, rewards=own, parts={}) for each, own in zip(trajectories, rewards, strict=True)]
+        return [replace(each, rewards=own, parts={}) for each, own in zip(kept, rewards, strict=True)]
 
     def metrics(self) -> Metrics:
         """Figures of the votes since the last call, which no reward sees (`Unseen`), and `unlike`, the mean of 1 - the

@@ -11,12 +11,13 @@ from redqueen.curricula.held_out import Apart
 from redqueen.measures.accuracy import on_problems, within_limit
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
-from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.asking import SOLVE, graded, mean_known
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.knowrl.steps import ASSESS, FEASIBLE, Said, about_reach, read_verdicts, verdict
+from redqueen.recipes.labels.knowrl.steps import ASSESS, FEASIBLE, INFEASIBLE, Said, about_reach, read_verdicts, verdict
 from redqueen.types import Basis, Mean, Metrics
 
 TRIES = 8  # solutions and verdicts of each task
+_AS_NUMBER = {FEASIBLE: 1.0, INFEASIBLE: 0.0}
 WITHIN = 0.5  # solve rate from which on a task is within reach
 
 
@@ -35,10 +36,10 @@ class Boundary:
 
     def __call__(self) -> Metrics:
         tries = attempts(SOLVE, self._tasks, self._learner, self._tries, Random(self._seed))
-        rates = np.array([verdicts(group).mean() for group in graded(self._questions, tries, self._truncated)])
+        rates = np.array([mean_known(verdicts(group)) for group in graded(self._questions, tries, self._truncated)])
         shown = [about_reach(task, self._said) for task in self._tasks]
         groups = read_verdicts(attempts(ASSESS, shown, self._learner, self._tries, Random(self._seed)))
-        told = np.array([verdict(group).answer == FEASIBLE for group in groups])
+        told = np.array([_AS_NUMBER.get(verdict(group).answer, np.nan) for group in groups])
         known = ~np.isnan(rates)
         return boundary(told[known], rates[known] >= WITHIN)
 
@@ -59,12 +60,13 @@ class Boundary:
 
 def boundary(told: np.ndarray, within: np.ndarray) -> Metrics:
     """F1 of feasible, and the mean of the shares that are right of both classes; nothing where there is one class
-    alone. [tasks] each: whether a task was called feasible, and whether it is."""
+    alone. [tasks] each: 1 for a task that was called feasible, 0 for infeasible, NaN for neither, which is wrong; and
+    whether it is."""
     if not within.any() or within.all():
         return {}
-    hits = float((told & within).sum())
-    shares = (hits / within.sum(), float((~told & ~within).sum() / (~within).sum()))
+    hits = float((told[within] == 1.0).sum())
+    shares = (hits / within.sum(), float((told[~within] == 0.0).sum() / (~within).sum()))
     return {
-        "boundary_f1": Mean(2.0 * hits / float(told.sum() + within.sum()), len(told)),
+        "boundary_f1": Mean(2.0 * hits / float((told == 1.0).sum() + within.sum()), len(told)),
         "boundary_accuracy": Mean(sum(shares) / 2.0, len(told)),
     }

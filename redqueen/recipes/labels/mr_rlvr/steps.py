@@ -24,7 +24,8 @@ from redqueen.types import SOLVER, Group, Mean, Metrics, RedQueenError, Task, me
 First = Literal["fill", "order", "none"]
 OrderBy = Literal["positions", "pairs"]
 
-NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w])|(?<=[-+*/=(])\d+(?:\.\d+)?")
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"  # 1,250 is one number
+NUMBER = re.compile(rf"(?<![\w.]){_DIGITS}(?![\w])|(?<=[-+*/=(]){_DIGITS}")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 FEWEST = 2  # steps that can be put in order
 DRAWN = 64  # solutions that are looked at for one with steps
@@ -88,10 +89,14 @@ def chained(steps: Sequence[str]) -> list[str]:
     return best[: len(LETTERS)]
 
 
-def values_in(reply: str, kind: str) -> list[str]:
-    """What the last line of a reply says: numbers, or letters of steps."""
+def given(task: Task, reply: str) -> list[str]:
+    """What the last line of a reply to a masked task says: numbers, or letters of steps. "1,250" is one number where
+    that makes as many as are asked for, else two."""
     last = next((line for line in reversed(reply.splitlines()) if line.strip()), "")
-    return re.findall(r"-?\d+(?:\.\d+)?", last) if kind == "fill" else re.findall(r"\b[A-Z]\b", last)
+    if task.kind != "fill":
+        return re.findall(r"\b[A-Z]\b", last)
+    joined = re.findall(f"-?{_DIGITS}", last)
+    return joined if len(joined) == len(task.facts[WANTED]) else re.findall(r"-?\d+(?:\.\d+)?", last)
 
 
 def fraction(task: Task, reply: str, order_by: OrderBy = "positions") -> float:
@@ -99,17 +104,17 @@ def fraction(task: Task, reply: str, order_by: OrderBy = "positions") -> float:
     steps at their place (or with `pairs`, of the pairs of steps in the right order, which is (1 + Kendall's tau) / 2).
     0 for more values than gaps, and for what is no permutation of the steps."""
     wanted: list[str] = list(task.facts[WANTED])
-    given = values_in(reply, task.kind)
+    values = given(task, reply)
     if task.kind == "fill":
-        if len(given) > len(wanted):
+        if len(values) > len(wanted):
             return 0.0
-        hits = [by_value(one) == by_value(other) for one, other in zip(given, wanted, strict=False)]
+        hits = [by_value(one) == by_value(other) for one, other in zip(values, wanted, strict=False)]
         return sum(hits) / len(wanted)
-    if sorted(given) != sorted(wanted):
+    if sorted(values) != sorted(wanted):
         return 0.0
     if order_by == "positions":
-        return sum(one == other for one, other in zip(given, wanted, strict=True)) / len(wanted)
-    places = [wanted.index(each) for each in given]
+        return sum(one == other for one, other in zip(values, wanted, strict=True)) / len(wanted)
+    places = [wanted.index(each) for each in values]
     pairs = [(one, other) for at, one in enumerate(places) for other in places[at + 1 :]]
     return sum(one < other for one, other in pairs) / len(pairs)
 
@@ -185,7 +190,7 @@ class Masked(Ringing):
         if len(known):
             self._figures[f"masked/{self._first}"] = Mean(float(known.mean()), len(known))
         self._figures["masked/read"] = mean_of(
-            len(values_in(reply, each.task.kind)) == len(each.task.facts[WANTED])
+            len(given(each.task, reply)) == len(each.task.facts[WANTED])
             for each, reply in zip(episodes, said(episodes), strict=True)
         )
         return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from redqueen.checks.consensus import consensus, distance
-from redqueen.checks.votes import Elect, Vote, by_value, collective, is_label
+from redqueen.checks.votes import Elect, Vote, by_value, collective
 from redqueen.credit.group_rewards import Stated, correct
 from redqueen.credit.outcomes import answers, cut_off, vote
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
@@ -16,7 +16,7 @@ from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions
 from redqueen.questions.labels import held_to, labels_right
 from redqueen.questions.verdicts import Truncated, share_right
-from redqueen.types import Group, Mean, Metrics, RedQueenError, Task, mean_of
+from redqueen.types import Group, Mean, Metrics, RedQueenError, mean_of
 
 Votes = Literal["label", "nearest"]
 STUCK = Alarm(
@@ -87,8 +87,8 @@ class Council(Ringing):
         """The label of one question, "" without one, and the vote on it."""
         said = [answers(group.attempts, self._truncated) for group in groups]
         found = self._elect(said)
-        label = Task("", answer=found.answer)
-        agree = sum(any(is_label(label, text) for text in each) for each in said) if found.answer else 0
+        says = str.strip if self._near else by_value  # a text as it is, which may be all signs, or an answer
+        agree = sum(any(says(text) == says(found.answer) for text in each) for each in said) if found.answer else 0
         return (found.answer if agree >= self._least else ""), found
 
     def _counted(self, by_member: Mapping[str, Sequence[Group]], polled: Sequence[tuple[str, Vote]]) -> Metrics:

@@ -34,6 +34,7 @@ Scale = Literal["digits", "words"]
 Beside = Literal["none", "wins", "sigmoid", "evolvr"]  # how a reply is set beside the reference of its question
 
 WORST, BEST = 0, 100  # of a score in words
+EQUAL = 1e-9  # deviations that are rounding
 PATIENCE = 64  # answers that a judge may leave without a score before the first that has one
 UNREAD_SCORES = Alarm(
     "unread_scores",
@@ -198,24 +199,31 @@ def relative(ahead: float) -> float:
 @dataclass(frozen=True)
 class SelfScore:
     """The score of each attempt, 0 where its reply is not in the stated format; with a `metric` the mean of both, each
-    less its mean over the group and divided by its deviation there. An attempt that was cut off counts as `truncated`
-    says. NaN without a score or a metric."""
+    less its mean over the group and divided by its deviation there, where a reply that is not in the format has the
+    least metric of the group. An attempt that was cut off counts as such a reply, or as `truncated` says. NaN without a
+    score or a metric."""
 
     metric: bool = False
     truncated: Truncated = "wrong"
 
     def of_group(self, group: Group) -> OfGroup:
-        formed = np.array([float(not each.turns[-1].reply.malformed) for each in group.attempts])
-        ended = np.array([cut_off(each) for each in group.attempts])
-        opinion = numbers(group, "opinion")
-        earned = np.where(formed == 1.0, opinion, np.where(np.isnan(opinion), np.nan, 0.0))
-        if self.truncated != "graded":
-            earned = np.where(ended, 0.0 if self.truncated == "wrong" else np.nan, earned)
+        earned = self._less(numbers(group, "opinion"), group, 0.0)
         if not self.metric:
             return for_its_seat(group, {"self_score": earned})
-        return for_its_seat(
-            group, {"self_score": standard(earned) / 2.0, "metric": standard(numbers(group, "metric")) / 2.0}
-        )
+        metric = numbers(group, "metric")
+        known = metric[~np.isnan(metric)]
+        metric = self._less(metric, group, float(known.min()) if len(known) else np.nan)
+        return for_its_seat(group, {"self_score": standard(earned) / 2.0, "metric": standard(metric) / 2.0})
+
+    def _less(self, given: np.ndarray, group: Group, least: float) -> np.ndarray:
+        """[G] what is `given`, or the `least` for a reply that is not in the format, or was cut off where that is
+        wrong; NaN for one that was cut off where that is unknown."""
+        malformed = np.array([each.turns[-1].reply.malformed for each in group.attempts])
+        found = np.where(malformed & ~np.isnan(given), least, given)
+        if self.truncated == "graded":
+            return found
+        ended = np.array([cut_off(each) for each in group.attempts])
+        return np.where(ended, least if self.truncated == "wrong" else np.nan, found)
 
 
 def standard(values: np.ndarray) -> np.ndarray:
@@ -223,7 +231,7 @@ def standard(values: np.ndarray) -> np.ndarray:
     known = values[~np.isnan(values)]
     spread = float(known.std()) if len(known) else 0.0
     centred = values - (known.mean() if len(known) else 0.0)
-    return np.asarray(centred / spread if spread > 0.0 else np.where(np.isnan(values), np.nan, 0.0))
+    return np.asarray(centred / spread if spread > EQUAL else np.where(np.isnan(values), np.nan, 0.0))
 
 
 def found_metric(spec: str) -> Metric:

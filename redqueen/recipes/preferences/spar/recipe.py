@@ -8,10 +8,11 @@ does. An actor answers; a refiner, the same model or another (`--refiner`), crit
     answer   `attempts` replies to each prompt
     judge    `votes` criticisms of each, which end with right or wrong; what most say counts, a tie says nothing
     search   from one rejected reply of a prompt, `branch` edits after a criticism of it, each judged alike: V is the
-             share of its criticisms that accept it. A level with V > 1/2 ends the search, and its best edit is found;
-             else the `beam` best are edited next, up to `depth` levels
+             share of its readable criticisms that accept it. A level with V > 1/2 ends the search, and its best edit is
+             found; else the `beam` best are edited next, up to `depth` levels
     train    from pi_t with pi_t as reference, on the edits found and the replies that they mend:
-             L = -log sigmoid(beta (h(edit) - h(reply))) - w log pi(edit | x),  h(y) = log pi(y | x) - log pi_t(y | x)
+             L = -log sigmoid(beta (h(edit) - h(reply))) - w l(edit),  h(y) = log pi(y | x) - log pi_t(y | x),
+             l(y) the mean log pi of the tokens of y;
              the refiner imitates the criticism and the edit that a search ended with, and of the replies that its
              criticisms were divided about one criticism that says what most said
 

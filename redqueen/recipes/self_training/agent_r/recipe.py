@@ -7,7 +7,8 @@ The actor reads a bad path act by act and says where it first goes wrong, as far
 act included; the agent says that it took a wrong turn, and goes the good path from where the two parted:
 
     pairs     score(good) > alpha,  score(good) - score(bad) > beta
-    cut       the first act after the fork that the actor calls bad, or the last where it calls none so
+    cut       the first act after the fork that the actor calls neither good nor uncertain, or `end` where it calls
+              all of them so
     spliced   bad[..cut]  REVISE  way back  good[fork..]
     L         - mean log policy(act | all before)     over good paths, and over spliced ones from REVISE on
 
@@ -16,16 +17,17 @@ A path is spliced only if it comes to the goal when it is played: where the bad 
 listed wherever acts are.
 
 `--cut fork` cuts at the first act in which the paths differ, which no actor is asked for. Controls: `--cut random`,
-`--cut end` (revision comes when all is over), `--cut none` (good paths alone). Figures: `recovery` after acts that the
-agent did not choose, `revised`, `repeated` views, and `needless` revisions; an alarm rings where the actor sees no
-errors.
+`--cut end` (as late as the acts of the game leave room to go back), `--cut none` (good paths alone). Figures:
+`recovery` after acts that the agent did not choose, `revised`, `repeated` views, and `needless` revisions; alarms ring
+where the actor sees no errors, and where what it says cannot be read.
 
 A table is asked about acts that it knows nothing of: `--cut fork` suits it better.
 
 Differences: attempts and branches in place of a tree search by UCB; one update on the paths of each step in place of
 three rounds of fine-tuning; beta does not rise. One sentence of revision (there ten). The actor is asked from the fork
 on, as what comes before belongs to a good path too. "not good" is not good (released code: it holds the word). The way
-back is played (released code: the good suffix keeps the views that it had without the bad acts).
+back is played (released code: the good suffix keeps the views that it had without the bad acts). The mean of L is over
+all acts of a path, those that are not learned with 0.
 """
 
 from __future__ import annotations

@@ -35,8 +35,16 @@ GOOD, UNCERTAIN, BAD = "good", "uncertain", "bad"
 SEEN = Alarm(
     "no_error_seen",
     "no_error",
-    "in {value:.0%} of the bad paths the actor sees no error: they are cut at their end (--cut fork cuts where good "
-    "and bad part)",
+    "in {value:.0%} of the bad paths the actor sees no error: they are cut as late as the acts of the game allow "
+    "(--cut fork cuts where good and bad part)",
+    limit=0.5,
+    steps=5,
+)
+UNREAD = Alarm(
+    "unread_verdicts",
+    "unread",
+    "{value:.0%} of what the actor says of acts is none of good, uncertain and bad: the first such place counts as its "
+    "error (--cut fork asks nobody)",
     limit=0.5,
     steps=5,
 )
@@ -140,8 +148,9 @@ def about(bad: Episode, place: int) -> Task:
 
 
 def first_bad(verdicts: Sequence[str | None]) -> int | None:
-    """The place of the first act that is called bad; None where none is. What cannot be read calls nothing bad."""
-    return next((place for place, each in enumerate(verdicts) if each == BAD), None)
+    """The place of the first act that is called neither good nor uncertain, whatever else is said of it (as in the
+    released code, which however takes "not good" for good); None where all are."""
+    return next((place for place, each in enumerate(verdicts) if each not in (GOOD, UNCERTAIN)), None)
 
 
 class Splices(Ringing):
@@ -151,7 +160,7 @@ class Splices(Ringing):
     def __init__(self, config: Any, game: Acting) -> None:
         self._config, self._game = config, game
         self._figures: Metrics = {}
-        self._alarms = Alarms([SEEN], quiet=True)
+        self._alarms = Alarms([SEEN, UNREAD], quiet=True)
 
     def branched(self, groups: Sequence[Group], learner: Policy, rng: Random) -> list[Group]:
         """The groups, each with `config.branches` further attempts that begin as one of its attempts did and leave it
@@ -182,7 +191,8 @@ class Splices(Ringing):
         self._figures = {"buffer/good": float(len(paths))}
         if self._config.cut == "none":
             return paths
-        grafts = [graft(self._game, pair, place, self._config.back) for pair, place in self._cuts(pairs, learner, rng)]
+        cuts = zip(pairs, self._cuts(pairs, learner, rng), strict=True)
+        grafts = [grafted(self._game, pair, places, self._config.back) for pair, places in cuts]
         kept = [each for each in grafts if each is not None]
         matches = [
             Match(self._game, each.bad.task, {AGENT: Playing(reader(learner), each.acts)}, each.bad.seed)
@@ -194,17 +204,17 @@ class Splices(Ringing):
             self._figures["grafted"] = mean_of([1.0] * len(reached) + [0.0] * (len(pairs) - len(reached)))
         return paths + reached
 
-    def _cuts(self, pairs: Sequence[Pair], learner: Policy, rng: Random) -> list[tuple[Pair, int]]:
-        """The place of the first error of each bad path, from where it leaves the good one on."""
-        last = [len(acts_of(pair.bad)) - 1 for pair in pairs]
+    def _cuts(self, pairs: Sequence[Pair], learner: Policy, rng: Random) -> list[Sequence[int]]:
+        """The place of the first error of each bad path, from where it leaves the good one on; where none is seen, or
+        asked for, all places from the last back, of which that counts at which a graft ends well."""
+        places = [range(pair.fork, len(acts_of(pair.bad))) for pair in pairs]
         match self._config.cut:
             case "fork":
-                return [(pair, pair.fork) for pair in pairs]
+                return [own[:1] for own in places]
             case "random":
-                return [(pair, rng.randint(pair.fork, end)) for pair, end in zip(pairs, last, strict=True)]
+                return [(rng.choice(own),) for own in places]
             case "end":
-                return list(zip(pairs, last, strict=True))
-        places = [range(pair.fork, end + 1) for pair, end in zip(pairs, last, strict=True)]
+                return [own[::-1] for own in places]
         asked = [about(pair.bad, place) for pair, own in zip(pairs, places, strict=True) for place in own]
         label = Label((GOOD, UNCERTAIN, BAD))
         said = iter([label.read(whole_reply(each)) for each in episodes_of(attempts(VERIFY, asked, learner, 1, rng))])
@@ -214,8 +224,7 @@ class Splices(Ringing):
             self._figures["unread"] = mean_of(each is None for own in verdicts for each in own)
             self._figures["no_error"] = mean_of(each is None for each in found)
         return [
-            (pair, end if place is None else pair.fork + place)
-            for pair, end, place in zip(pairs, last, found, strict=True)
+            own[::-1] if place is None else own[place : place + 1] for own, place in zip(places, found, strict=True)
         ]
 
     def learned(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
@@ -233,11 +242,18 @@ def sample(found: Sequence[Any], count: int, rng: Random) -> list[Any]:
     return rng.sample(found, min(count, len(found)))
 
 
+def grafted(game: Acting, pair: Pair, places: Sequence[int], back: int) -> Graft | None:
+    """The `graft` at the first of these places that has one."""
+    return next((found for place in places if (found := graft(game, pair, place, back)) is not None), None)
+
+
 def graft(game: Acting, pair: Pair, place: int, back: int) -> Graft | None:
     """The bad path up to and with its act at `place`, the revision, the shortest way of at most `back` listed acts to
     where the paths parted, and the good path from there. First without a way back, as where acts changed nothing. None
     where none of this ends well within the acts of the game."""
     wrong, rest = acts_of(pair.bad)[: place + 1], acts_of(pair.good)[pair.fork :]
+    if len(wrong) + 1 + len(rest) > game.acts:
+        return None
     for way in ((), way_back(game, pair.bad, pair.fork, place, back)):
         if way is not None:
             acts = (*wrong, REVISE, *way, *rest)

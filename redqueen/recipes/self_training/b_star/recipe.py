@@ -22,7 +22,8 @@ one threshold make it what came before: `--temperatures 1 --thresholds 1` is rej
 Where a task has one right text, c is 1 at most and the score asks for one reply a task: an alarm says so.
 
 Differences: the second part of the score is the policy's own confidence (the paper: a process reward model); gold
-solutions are not among the samples (released code: always, with score 1, so that no task is empty). Choosing the
+solutions are not among the samples (released code: always, with score 1, so that no task is empty); where no reply is
+right, the highest threshold is taken. Choosing the
 temperature plays `development` times `attempts` replies at each: they belong in a comparison of rollouts.
 """
 

@@ -90,7 +90,8 @@ def selected(task: Sequence[Rated], threshold: float, most: int) -> list[int]:
 
 
 def best_choice(tasks: Sequence[Sequence[Rated]], thresholds: Sequence[float], kept: float, wanted: int) -> Choice:
-    """The threshold of highest mean balance score, the first of equals. With each, `most` is the least number with
+    """The threshold of highest mean balance score, the first of equals; where nothing is right, so that all have a
+    balance of 0, the highest threshold. With each, `most` is the least number with
     which `kept` replies a task are selected, or that selects all. A task of which nothing is selected counts 0."""
     choices = []
     for threshold in thresholds:
@@ -99,6 +100,8 @@ def best_choice(tasks: Sequence[Sequence[Rated]], thresholds: Sequence[float], k
         enough = (k for k in range(1, longest) if sum(len(each[:k]) for each in ranked) >= kept * len(tasks))
         most = next(enough, longest)
         choices.append(Choice(threshold, most, float(np.mean([balance(each[:most], wanted) for each in ranked]))))
+    if not any(each.balance for each in choices):
+        return max(choices, key=lambda each: each.threshold)
     return max(choices, key=lambda each: each.balance)
 
 

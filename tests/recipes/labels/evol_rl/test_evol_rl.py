@@ -108,6 +108,16 @@ def test_a_reply_that_was_cut_off_has_no_answer_or_one_or_is_unknown_as_told():
     assert np.isnan(paid(group, truncated="unknown")[2]) and paid(group, truncated="graded")[2] == 0.75
 
 
+def test_a_tie_teaches_nothing_whoever_spoke_first():
+    assert np.isnan(paid(group_of("5", "6", "7", "8"))).all()
+    assert np.isnan(paid(group_of("5", "6", "6", "5"))).all()
+    assert paid(group_of("5", "6", "6", ""))[[0, 3]].tolist() == [-0.5, -1.0]
+    consensus = Consensus(Sums(digits=1), "majority", 4, 4, "wrong")
+    consensus([group_of("5", "6", "6", "5")])
+    found = consensus.metrics()
+    assert "label_accuracy" not in found and found["majority_share"] == 0.5 and found["agreed"] == 1.0
+
+
 def test_at_novelty_zero_the_advantages_are_those_of_the_majority_alone():
     group = group_of(("a b c", "4"), ("a b d", "4"), ("x y", "4"), ("z", "5"), ("a b", "6"))
     (held,) = held_to_majority([group])
@@ -118,10 +128,14 @@ def test_at_novelty_zero_the_advantages_are_those_of_the_majority_alone():
     np.testing.assert_allclose(np.concatenate(ours), expected, rtol=1e-4)
 
 
-def test_the_first_attempts_are_kept_after_all_have_voted():
+def test_the_first_attempts_are_kept_after_all_have_voted_and_were_compared():
     consensus = Consensus(Sums(digits=1), "majority", 5, 2, "wrong")
-    (kept,) = consensus([group_of("5", "4", "4", "4", "5")])
-    assert [each.outcome.facts["right"] for each in kept.attempts] == [False, True]
+    groups = consensus([group_of("5", ("a", "4"), ("a", "4"), ("b", "4"), "5"), group_of("7", "7", "7", "7", "8")])
+    kept = consensus.kept(score(groups, Banded()), Random(0))
+    assert [each.episode.outcome.facts["right"] for each in kept] == [False, True, True, True]
+    assert [float(each.rewards[0]) for each in kept] == [-0.75, 0.5, 0.75, 0.75], "alone among the kept it had 1"
+    consensus.metrics()
+    consensus([group_of("5", "4", "4", "4", "5")])
     found = consensus.metrics()
     assert found["majority_share"] == pytest.approx(0.6) and found["answered"] == 1.0 == found["agreed"]
 
@@ -157,7 +171,7 @@ def test_majorities_that_are_wrong_ring():
 def test_shuffled_rewards_are_the_same_ones_dealt_anew():
     groups = held_to_majority([group_of("4", "4", "5", "6", number=n) for n in range(4)])
     trajectories = score(groups, Banded())
-    dealt = Consensus(Sums(), "shuffled", 4, 4, "wrong").dealt(trajectories, Random(1))
+    dealt = Consensus(Sums(), "shuffled", 4, 4, "wrong").kept(trajectories, Random(1))
     before, after = ([float(each.rewards[0]) for each in found] for found in (trajectories, dealt))
     assert sorted(before) == sorted(after) and before != after
     assert [each.episode for each in dealt] == [each.episode for each in trajectories]
@@ -178,8 +192,8 @@ class Lying(Sums):
 
 
 def test_no_figure_of_the_question_set_reaches_a_reward(tmp_path):
-    tiny = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6, solver=ENDING)
-    config = evol_rl.Config(learner=tiny, steps=2, tasks=3, votes=4, attempts=3, problems=2, truncated_score="graded")
+    tiny = Learner(model="tiny:hidden=16,heads=2", max_completion_length=1, solver=ENDING)
+    config = evol_rl.Config(learner=tiny, steps=2, tasks=3, votes=16, attempts=6, problems=2, truncated_score="graded")
     runs = []
     for number, questions in enumerate((f"{__name__}:truth", f"{__name__}:lie")):
         runs.append(metrics(trained(evol_rl, replace(config, questions=questions), tmp_path / str(number))))

@@ -141,11 +141,18 @@ def test_alarms_ring_for_one_verdict_for_all_and_not_for_both():
 
 
 def test_the_boundary_is_measured_by_f1_and_by_both_classes_alike():
-    told, within = np.array([True, True, False, True]), np.array([True, True, True, False])
+    told, within = np.array([1.0, 1.0, 0.0, 1.0]), np.array([True, True, True, False])
     found = boundary(told, within)
     assert found["boundary_f1"] == pytest.approx(2 / 3)  # precision and recall are 2 of 3
     assert found["boundary_accuracy"] == pytest.approx((2 / 3 + 0) / 2)
     assert boundary(told, np.array([True] * 4)) == {}
+
+
+def test_a_tie_about_a_task_beyond_reach_is_no_right_verdict():
+    within = np.array([True, True, False, False])
+    found = boundary(np.array([1.0, 1.0, np.nan, np.nan]), within)
+    assert found == {"boundary_f1": 1.0, "boundary_accuracy": 0.5}
+    assert boundary(np.full(4, np.nan), within) == {"boundary_f1": 0.0, "boundary_accuracy": 0.0}
 
 
 def test_the_start_of_the_card_is_that_of_the_tables():

@@ -46,6 +46,15 @@ def order_of(said, by="positions"):
     return fraction(task, " ".join("ABCD"[int(each) - 1] for each in said), by)
 
 
+def test_a_number_with_separators_is_one():
+    steps = ["500+750=1,250", "1,250/5=250"]
+    task = filling(Task("t", prompt="500 and 750, shared by 5"), steps, [0, 1])
+    assert task.prompt.endswith("500+750=[A]\n[A]/5=[B]\nWhat stands at [A], [B]? Say the numbers in this order.")
+    assert [fraction(task, reply) for reply in ("1,250 250", "1250, 250", "1 250")] == [1.0, 1.0, 0.5]
+    one = filling(Task("t", prompt="500 and 750"), steps, [0])
+    assert [fraction(one, reply) for reply in ("1,250", "1250", "250")] == [1.0, 1.0, 0.0]
+
+
 def test_the_fill_of_the_card():
     task = Task("t", "fill", facts={WANTED: ("25", "16", "8")})
     assert fraction(task, "25 17 8") == pytest.approx(2 / 3)

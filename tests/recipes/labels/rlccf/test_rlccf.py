@@ -62,6 +62,12 @@ def test_the_members_of_the_card_learn_from_the_collective_label():
     assert verdicts(plain[0]).tolist() == [0] * 5
 
 
+def test_one_member_has_no_label_where_its_own_majority_has_none():
+    group = group_of("5656")
+    ((own,), (ttrl,)) = council_of()({"m": [group]}), held_to_majority([group])
+    assert np.isnan(verdicts(own)).all() and np.isnan(verdicts(ttrl)).all()
+
+
 def test_one_member_is_its_own_majority():
     for answers in (("4", "5", "4"), ("4", "5", "5"), ("", "", "7")):
         (own,) = held([answers])
@@ -93,6 +99,11 @@ def test_with_the_vote_for_the_nearest_an_answer_earns_its_likeness_to_the_chose
     council = council_of(vote="nearest")
     two = council({"a": [group_of(["12345"], "a")], "b": [group_of(["12845"], "b")]})
     assert all(np.isnan(each.rewards).all() for each in score(two, council.reward))
+
+
+def test_a_chosen_text_may_be_all_signs():
+    found = council_of(vote="nearest")({"a": [group_of(["...", "..."])], "b": [group_of(["...", "?!"])]})
+    assert [each.outcome.facts["quality"] for group in found for each in group.attempts] == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_the_vote_for_the_nearest_trains(tmp_path):

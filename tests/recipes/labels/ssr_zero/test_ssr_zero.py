@@ -185,6 +185,25 @@ def test_with_a_metric_both_parts_count_alike():
     np.testing.assert_allclose(parts["self_score"][SOLVER], [0.5, -0.5])
     np.testing.assert_allclose(parts["metric"][SOLVER], [-0.5, 0.5])
     assert standard(np.array([2.0, 2.0])).tolist() == [0.0, 0.0]
+    assert standard(np.array([0.7] * 6)).tolist() == [0.0] * 6, "a deviation that is rounding"
+
+
+@pytest.mark.parametrize("spoilt", ["truncated", "malformed"])
+def test_a_reply_that_was_cut_off_or_has_no_form_earns_nothing_by_its_metric(spoilt):
+    group = group_of([0.9, 1.0, 0.1, 0.1], metric=[4.0, 1.0, 1.0, 2.0], **{spoilt: (0,)})
+    parts = SelfScore(metric=True).of_group(group)
+    assert parts["self_score"][SOLVER].argmin() == 0
+    assert parts["metric"][SOLVER].tolist() == pytest.approx((standard(np.array([1.0, 1.0, 1.0, 2.0])) / 2).tolist())
+
+
+def test_where_attempts_that_were_cut_off_are_unknown_or_graded_so_is_their_metric():
+    group = group_of([0.9, 1.0, 0.1], metric=[4.0, 1.0, 1.0], truncated=(0,))
+    unknown = SelfScore(metric=True, truncated="unknown").of_group(group)
+    assert np.isnan([unknown["metric"][SOLVER][0], unknown["self_score"][SOLVER][0]]).all()
+    graded = SelfScore(metric=True, truncated="graded").of_group(group)
+    assert graded["metric"][SOLVER].argmax() == 0
+    silent = SelfScore(metric=True).of_group(group_of([0.9, 0.1], metric=[None, None], malformed=(1,)))
+    assert np.isnan(silent["metric"][SOLVER]).all()
 
 
 def test_a_metric_is_a_function_of_the_users(tmp_path):

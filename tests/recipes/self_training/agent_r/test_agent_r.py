@@ -21,6 +21,7 @@ from redqueen.recipes.self_training.agent_r.steps import (
     ends,
     first_bad,
     graft,
+    grafted,
     pairs_of,
     value,
     way_back,
@@ -34,12 +35,12 @@ WRONG, RIGHT = ("east", "east", "south"), ("west", "west")
 
 
 class Says:
-    """Says these acts in order, then the last for ever; as a verifier it calls `bad` bad."""
+    """Says these acts in order, then the last for ever; as a verifier it calls `bad` bad, others `otherwise`."""
 
     name = "learner"
 
-    def __init__(self, *acts, bad=()):
-        self.acts, self.bad = acts, bad
+    def __init__(self, *acts, bad=(), otherwise="good"):
+        self.acts, self.bad, self.otherwise = acts, bad, otherwise
 
     def reply(self, asks):
         return [Reply(self._text(ask), self.name, tokens=np.arange(1), logprobs=np.zeros(1)) for ask in asks]
@@ -47,7 +48,7 @@ class Says:
     def _text(self, ask):
         if ask.seat.role == "verifier":
             called = ask.messages[-1].text.rpartition("The last act, ")[2].partition(":")[0]
-            return "bad" if called in self.bad else "not good"
+            return "bad" if called in self.bad else self.otherwise
         return self.acts[min(len(ask.past), len(self.acts) - 1)]
 
     def recite(self, ask, text):
@@ -102,24 +103,43 @@ def test_what_stands_before_the_revision_is_not_learned_and_good_paths_are_whole
     assert splices.metrics()["no_error"] == 0.0
 
 
-@pytest.mark.parametrize(("cut", "wrong"), [("fork", 1), ("end", 0), ("none", None)])
+@pytest.mark.parametrize(("cut", "wrong"), [("fork", 1), ("end", 2), ("none", None)])
 def test_the_cuts_of_the_controls(cut, wrong):
-    """The bad path uses up all eight acts: cut at its end, nothing is left to go back with."""
+    """The bad path uses up all eight acts: the second of them is the last after which there is room to go back, by two
+    acts, and the good one's two."""
     splices = Splices(Config(cut=cut, branches=0), GAME)
     paths = splices([group_of((*WRONG, "north", "south"), RIGHT)], Says("east"), Random(0))
     assert [each.begin for each in paths] == ([0, wrong] if wrong else [0])
 
 
-def test_no_error_is_seen_by_an_actor_that_calls_nothing_bad_and_not_good_is_not_good():
-    """Released code reads "not good" as good; here it cannot be read. Nothing is bad: the alarm rings in time."""
+def test_of_several_places_the_first_with_a_graft_counts():
+    game = revising(Acting(Grid(side=7), 5))
+    pair = bad_and_good()
+    assert grafted(game, pair, range(7, -1, -1), back=3) == graft(game, pair, 0, back=3)
+    assert grafted(GAME, pair, [7, 6], back=3) is None
+
+
+def test_no_error_is_seen_by_an_actor_that_calls_all_acts_good():
     splices = Splices(Config(branches=0), GAME)
     for _ in range(5):
-        splices([group_of((*WRONG, "north", "south"), RIGHT)], Says("east"), Random(0))
+        paths = splices([group_of((*WRONG, "north", "south"), RIGHT)], Says("east"), Random(0))
         found = splices.metrics()
-    assert (found["no_error"], found["unread"]) == (1.0, 1.0)
+    assert (found["no_error"], found["unread"]) == (1.0, 0.0)
+    assert [each.begin for each in paths] == [0, 2], "cut as by --cut end"
     assert "--cut fork" in " ".join(splices.alarms())
-    assert first_bad(["good", None, "uncertain", "bad", "bad"]) == 3
-    assert first_bad(["good", None]) is None
+    assert first_bad(["good", "uncertain"]) is None
+
+
+def test_what_is_neither_good_nor_uncertain_stops_and_not_good_is_not_good():
+    """Released code reads "not good" as good; here it is neither, which stops, and cannot be read, which is said."""
+    splices = Splices(Config(branches=0), GAME)
+    for _ in range(5):
+        paths = splices([group_of((*WRONG, "north", "south"), RIGHT)], Says("east", otherwise="not good"), Random(0))
+        found = splices.metrics()
+    assert (found["no_error"], found["unread"]) == (0.0, 1.0)
+    assert [each.begin for each in paths] == [0, 1]
+    assert "none of good, uncertain and bad" in " ".join(splices.alarms())
+    assert first_bad(["good", None, "uncertain", "bad", "bad"]) == 1
 
 
 def test_an_actor_that_sees_errors_in_most_bad_paths_rings_no_alarm():

@@ -86,6 +86,12 @@ def test_the_threshold_that_keeps_the_right_ones_is_found():
     assert best_choice([task], (0.0, 1.0, 1.165), 100.0, 8) == Choice(1.0, 8, 1.0)
 
 
+def test_where_nothing_is_right_the_strictest_threshold_is_taken():
+    wrong = [Rated(f"w{at}", False, 0.1) for at in range(4)]
+    assert best_choice([wrong], (0.0, 1.0, 1.1), 100.0, 8) == Choice(1.1, 1, 0.0)
+    assert best_choice([wrong], (0.0,), 100.0, 8).threshold == 0.0, "of one threshold there is no choice"
+
+
 def attempt(text, right, logprobs=(-0.5, -0.5)):
     reply = Reply(text, "learner", tokens=np.array([1, 2]), logprobs=np.array(logprobs), prompt_tokens=np.array([0]))
     turn = Turn(Ask(SEAT, (Message("game", "?"),)), reply)

@@ -161,6 +161,13 @@ def said_aloud(reply: str) -> str:
     return (said or "").strip()
 
 
+def before_stop(text: str, stops: Sequence[str]) -> tuple[str, str]:
+    """What stands before the first of `stops` in a text, and that stop; all of it and "" where there is none."""
+    found = [(at, stop) for stop in stops if (at := text.find(stop)) >= 0]
+    at, stop = min(found, default=(len(text), ""))
+    return text[:at], stop
+
+
 def until_stop(text: str, stops: Sequence[str], opened: bool = False, marks: Marks = THINK) -> str | None:
     """The text up to the end of the first of `stops` in it that stands outside a thought; None if there is none."""
     if not stops:

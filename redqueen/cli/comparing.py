@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isnan
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -125,6 +126,9 @@ def _print(found: SideBySide, most: int) -> None:
     for heading in ("score as", *found.names, "the second is better by"):
         table.add_column(escape(heading), justify="left" if heading == "score as" else "right", overflow="fold")
     for each in found.scores:
+        if isnan(each.first) or isnan(each.second):
+            table.add_row(escape(each.role), "unknown", "unknown", "unknown")
+            continue
         table.add_row(escape(each.role), f"{each.first:+.3f}", f"{each.second:+.3f}", escape(str(each.difference)))
     console.print(table)
     for crossing in found.crossings[:most]:

@@ -70,7 +70,8 @@ def exploitability(words: Sequence[str]) -> None:
     check_settings(options)
     game = find_game(options.game)
     player = find_player(options.model, game)
-    tree = GameTree(game)
+    with telling("listing the histories of the game"):
+        tree = GameTree(game)
     inner, notes = unnamed(player), list[str]()
     with telling("asking"):
         if options.samples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -174,6 +175,8 @@ def _scores(episode: Episode) -> str:
 
 def _signed(score: float) -> str:
     """A score with its sign; a draw is 0, not -0."""
+    if isnan(score):
+        return "unknown"
     return f"{score:+g}" if score else "0"
 
 

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from redqueen.games.talk import check_window, left_out, recent
 from redqueen.protocols import Play
+from redqueen.texts import before_stop
 from redqueen.types import Ask, Episode, Message, NotRead, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 MOMENT = 0.005  # seconds that a play waits for its program before it lets others go on
@@ -77,21 +78,27 @@ class Desk:
     def ask(self, role: str, messages: Sequence[Message], stops: Sequence[str] = ()) -> Future[Reply]:
         """The reply of a role, once it is there. Raises MatchOver, and RedQueenError for a role that is none or a
         conversation that does not end with somebody else's words."""
+        return self.asks(role, messages, stops, 1)[0]
+
+    def asks(self, role: str, messages: Sequence[Message], stops: Sequence[str], count: int) -> list[Future[Reply]]:
+        """`count` replies to one ask, all or none, as `ask`. Raises RedQueenError where fewer calls are left."""
         if role not in self.seats:
             raise RedQueenError(f"there is no seat {role!r}: the seats are {', '.join(self.seats)}")
         seat = self.seats[role]
         if not messages or messages[-1].speaker == str(seat):
             raise RedQueenError("a conversation ends with what the seat is to answer, not with its own words")
-        wish = Wish(seat, tuple(messages), tuple(stops))
+        wishes = [Wish(seat, tuple(messages), tuple(stops)) for _ in range(count)]
         with self._changed:
             if not self._closed and not self._calls:
                 self._closed = "the calls of this match are used up"
             if self._closed:
                 raise MatchOver(self._closed)
-            self._calls -= 1
-            self._wishes.append(wish)
+            if count > self._calls:
+                raise RedQueenError(f"{count} replies are asked for, and {self._calls} calls of this match are left")
+            self._calls -= count
+            self._wishes += wishes
             self._changed.notify()
-        return wish.said
+        return [wish.said for wish in wishes]
 
     def put_back(self, wishes: Sequence[Wish]) -> None:
         """Takes these again first."""
@@ -267,7 +274,7 @@ class _Recorded:
 
 class Conversations:
     """What one seat was asked and said in a match, as a tree: a turn goes on with the one whose messages and reply it
-    repeats."""
+    repeats, a reply also without the stop that ended it and what stands behind."""
 
     def __init__(self, seat: Seat, same: Callable[[str], Hashable] = str.strip) -> None:
         self.begun = 0
@@ -275,6 +282,7 @@ class Conversations:
         self._seat = seat
         self._same = same
         self._turns: list[Turn] = []
+        self._told: dict[str, set[str]] = {}  # of replies that a stop ended, what stands before it
 
     def placed(self, wish: Wish) -> Ask:
         """The ask, with the turns that it goes on with; the seat's own words in it are exactly those that it said."""
@@ -290,6 +298,9 @@ class Conversations:
         self.begun += not ask.continues
         self.longest = max(self.longest, len(ask.continues or ()))
         self._turns.append(Turn(ask, reply))
+        told, stop = before_stop(reply.text, ask.stops)
+        if stop:
+            self._told.setdefault(reply.text, set()).add(told)
 
     def _shared(self, turn: Turn, messages: Sequence[Message]) -> int:
         """How many of the messages are those of the turn, its reply among them; 0 if it is no beginning of them."""
@@ -299,7 +310,9 @@ class Conversations:
 
     def _agree(self, one: Message, other: Message) -> bool:
         own = one.speaker == other.speaker == str(self._seat)
-        return one == other or (own and self._same(one.text) == self._same(other.text))
+        if one == other or not own:
+            return one == other
+        return any(self._same(text) == self._same(other.text) for text in (one.text, *self._told.get(one.text, ())))
 
 
 def _outcome(scores: Scores, seats: Sequence[Seat], facts: Mapping[str, Any]) -> Outcome:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from redqueen.texts import is_deep
@@ -110,10 +111,17 @@ def _of_llama(text: str) -> tuple[str, list[Any]] | None:
 def _as_json(text: str) -> Any:
     """None for what is no JSON, and for what is nested so deep that it could not be written again."""
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     return None if is_deep(found) else found
+
+
+def _finite(text: str) -> float:
+    """A number; NaN and what is too large for one are no JSON that others read."""
+    if not isfinite(found := float(text)):
+        raise ValueError(f"{text} is no number of JSON")
+    return found
 
 
 def _call(found: Any, name: str) -> ToolCall | None:

@@ -15,9 +15,10 @@ is drawn once. What chance draws in a match is its task, with its probability as
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from math import fsum, isfinite
 from pathlib import Path
 from random import Random
@@ -29,11 +30,13 @@ from redqueen.texts import file_text
 from redqueen.types import Outcome, RedQueenError, Seat, Task, is_moderate, shown
 
 Node = Mapping[str, Any]
+Plan = tuple[dict[str, int], float]  # what chance draws by name or place, and how likely that is
 MOST_TASKS = 100_000  # draws of a whole match that differ
 MOST_NODES = 1_000_000
 MOST_LOOKS = 10_000_000  # at nodes and earlier draws, to list what chance draws
 MOST_ROLES = 64
 SURE = 1e-6  # by how much probabilities may miss 1
+ROUNDING = 1e-15  # a probability that is none
 FORMS = (
     '{"role": ..., "state": ..., "choices": {...}}, {"chance": NAME, "outcomes": [{"p": ..., "then": ...}]} or '
     '{"scores": {...}}'
@@ -56,6 +59,10 @@ class Tree:
             said = f"{list(self.roles)!r:.80}"
             raise RedQueenError(f"the tree {self.name} needs 1 to {MOST_ROLES} roles that differ, not {said}")
         _Checked(self.name, self.roles).node(self.root, "root")
+        if not any("role" in node for node in walked(self.root)):
+            raise RedQueenError(
+                f"in the tree {self.name} nobody decides anything: it needs a node with role, state and choices"
+            )
         for role in self.roles:
             self._check_states(role)
 
@@ -85,43 +92,57 @@ class Tree:
 
     @cached_property
     def _dealt(self) -> tuple[Task, ...]:
-        found = []
-        for drawn, weight in self._plans():
-            named = "-".join(str(place) for place in drawn.values())
-            found.append(Task(named or "only", "deal", facts={"drawn": drawn}, weight=weight))
-            if len(found) > MOST_TASKS:
-                raise RedQueenError(
-                    f"chance draws the tree {self.name} in more than {MOST_TASKS} ways: give chance nodes that are one "
-                    "draw, such as a card that is turned up after each way of betting, the same name"
-                )
-        return tuple(found)
+        return tuple(
+            Task("-".join(map(str, drawn.values())) or "only", "deal", facts={"drawn": drawn}, weight=weight)
+            for drawn, weight in self._plans()
+        )
 
-    def _plans(self) -> Iterator[tuple[dict[str, int], float]]:
-        """All that chance may draw in a match, each with its probability."""
-        above, looks = _above_chance(self.root), 0
-        # what is still to be looked at, as (node, place, rest); what was drawn before; how likely that is
-        waiting: list[tuple[Any, dict[str, int], float]] = [((self.root, "root", None), {}, 1.0)]
-        while waiting:
-            left, drawn, weight = waiting.pop()
-            while left is not None:
-                looks += 1 + len(drawn) * ("chance" in left[0])
+    def _plans(self) -> list[Plan]:
+        """All that chance may draw in a match, each with its probability. Chance nodes behind different choices of one
+        decision are never in one match: what they draw is drawn together (`_coupled`), and not in all combinations."""
+        above, named, chances = _above_chance(self.root), _names_below(self.root), _chances_by_name(self.root)
+        looks = 0
+
+        def plans(node: Node, place: str, given: Mapping[str, int]) -> list[Plan]:
+            nonlocal looks
+            while True:
+                looks += 1
                 if looks > MOST_LOOKS:
                     raise RedQueenError(f"the tree {self.name} is too large to list what chance draws in it")
-                node, place, rest = left
                 if "chance" in node:
                     name = node["chance"] or place
-                    for number, outcome in reversed([*enumerate(node["outcomes"])]):
-                        if drawn.get(name, number) == number and outcome["p"] > 0:
-                            p = 1.0 if name in drawn else outcome["p"]
-                            after = (outcome["then"], f"{place}.{number}", rest)
-                            waiting.append((after, {**drawn, name: number}, weight * p))
-                    break
-                left = rest
-                for choice, child in reversed(node.get("choices", {}).items()):
-                    if id(child) in above:
-                        left = (child, f"{place}.{choice}", left)
-            else:
-                yield drawn, weight
+                    if name not in given:
+                        return split(name, [outcome["p"] for outcome in node["outcomes"]], node, place, given)
+                    node, place = node["outcomes"][given[name]]["then"], f"{place}.{given[name]}"
+                    continue
+                choices = node.get("choices", {}).items()
+                below = [(child, f"{place}.{choice}") for choice, child in choices if id(child) in above]
+                if not below:
+                    return [({}, 1.0)]
+                if len(below) > 1:
+                    times = Counter(name for child, _ in below for name in named[id(child)] if name not in given)
+                    shared = next((name for name, count in times.items() if count > 1), None)
+                    if shared is not None:  # one draw, whichever is chosen
+                        return split(shared, chances[shared], node, place, given)
+                    return reduce(_coupled, (plans(child, at, given) for child, at in below))
+                ((node, place),) = below
+
+        def split(name: str, own: Sequence[float], node: Node, place: str, given: Mapping[str, int]) -> list[Plan]:
+            found: list[Plan] = []
+            for number, chance in enumerate(own):
+                rest = plans(node, place, {**given, name: number}) if chance > 0 else []
+                found += [({name: number, **drawn}, chance * weight) for drawn, weight in rest]
+                if len(found) > MOST_TASKS:
+                    raise RedQueenError(
+                        f"chance draws the tree {self.name} in more than {MOST_TASKS} ways: give chance nodes that are "
+                        "one draw, such as a card that is turned up after each way of betting, the same name"
+                    )
+            return found
+
+        try:
+            return plans(self.root, "root", {})
+        except RecursionError:
+            raise RedQueenError(f"the tree {self.name} draws by chance too often in one match") from None
 
     def play(self, task: Task, rng: Random) -> Play:
         node, place, moves = self.root, "root", list[str]()
@@ -156,6 +177,48 @@ def walked(root: Node) -> Iterator[Node]:
         waiting += list(node.get("choices", {}).values())
 
 
+def _coupled(one: list[Plan], other: list[Plan]) -> list[Plan]:
+    """Draws of which only one or the other is met in a match, drawn together: each keeps its own probabilities, and
+    there are at most as many as of both."""
+    found: list[Plan] = []
+    scale = fsum(weight for _, weight in one) / fsum(weight for _, weight in other)  # sums may miss 1 by `SURE`
+    left, right = one[0][1], other[0][1] * scale
+    at = by = 0
+    while True:
+        weight = min(left, right)
+        if weight > ROUNDING:
+            found.append(({**one[at][0], **other[by][0]}, weight))
+        left, right = left - weight, right - weight
+        if left <= right:
+            at += 1
+            if at == len(one):
+                return found
+            left += one[at][1]
+        else:
+            by += 1
+            if by == len(other):
+                return found
+            right += other[by][1] * scale
+
+
+def _names_below(root: Node) -> dict[int, frozenset[str]]:
+    """For each node of a tree the names of chance at it and below, by its id."""
+    found: dict[int, frozenset[str]] = {}
+    for node in reversed([*walked(root)]):  # each after those below it
+        below = [outcome["then"] for outcome in node.get("outcomes", ())] + list(node.get("choices", {}).values())
+        own = {node["chance"]} - {""} if "chance" in node else set()
+        found[id(node)] = frozenset(own).union(*(found[id(each)] for each in below))
+    return found
+
+
+def _chances_by_name(root: Node) -> dict[str, list[float]]:
+    found = {}
+    for node in walked(root):
+        if node.get("chance"):
+            found[node["chance"]] = [outcome["p"] for outcome in node["outcomes"]]
+    return found
+
+
 def _above_chance(root: Node) -> set[int]:
     """The ids of the nodes of a tree that are chance or have chance below."""
     found = set[int]()
@@ -164,6 +227,9 @@ def _above_chance(root: Node) -> set[int]:
         if "chance" in node or any(id(each) in found for each in below):
             found.add(id(node))
     return found
+
+
+_PARTS = {"scores": {"scores"}, "chance": {"chance", "outcomes"}, "role": {"role", "state", "choices"}}
 
 
 class _Checked:
@@ -185,7 +251,7 @@ class _Checked:
             if not isinstance(node, Mapping):
                 self._wrong(place, f"a node is {FORMS}, not {shown(node)}")
             keys = {"scores", "chance", "role"} & set(node)
-            if len(keys) != 1:
+            if len(keys) != 1 or not set(node) <= _PARTS[min(keys)]:
                 self._wrong(place, f"a node is one of {FORMS}, and this one has {sorted(node) or 'nothing'}")
             waiting += {"scores": self._end, "chance": self._chance, "role": self._decision}[keys.pop()](node, place)
 
@@ -248,10 +314,19 @@ def text_of_tree(path: Path) -> str:
         raise RedQueenError(f"the tree {str(path)!r} cannot be read: {error.strerror}") from error
 
 
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs. Raises ValueError for a key that is there twice, of which one would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"an object has {twice!r:.60} twice")
+    return found
+
+
 def from_json(path: Path) -> Tree:
     """The tree in a file. Raises RedQueenError with one line for a file that holds none."""
     try:
-        data = json.loads(text_of_tree(path))
+        data = json.loads(text_of_tree(path), object_pairs_hook=_once_each)
     except (ValueError, RecursionError) as error:
         raise RedQueenError(f"{str(path)!r} is no JSON: {' '.join(str(error).split())}") from error
     wanted = {"roles": list, "root": Mapping}

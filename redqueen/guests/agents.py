@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from random import Random
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Protocol, runtime_checkable
 
 from redqueen.catalogue import in_brackets
@@ -41,6 +42,7 @@ from redqueen.types import Outcome, RedQueenError, Task
 from redqueen.user_code import module_from_file
 
 AGENT = "agent"  # the role of an agent that is alone
+_MAKING = Lock()
 Seats = Mapping[str, Chair]
 Played = Callable[[Task, Seats], Any]
 
@@ -54,9 +56,14 @@ class BringsTasks(Protocol):
     def play(self, task: Task, seats: Seats) -> Scores: ...
 
 
-@cache
 def endpoint(port: int = 0) -> Endpoint:
     """The endpoint of this process at a port; 0 is a free one."""
+    with _MAKING:  # many matches may ask for it first
+        return _endpoint(port)
+
+
+@cache
+def _endpoint(port: int) -> Endpoint:
     found = Endpoint(port)
     if port:
         key = f"in ${KEY}" if os.environ.get(KEY) else found.key
@@ -135,13 +142,27 @@ class OnTheirOwn:
             if len(said) != 1 or not said.keys() <= {"answer", "score", "scores", "failed"}:
                 raise RedQueenError("a match ends with one of answer, score, scores and failed")
             ((how, what),) = said.items()
-            if how == "failed":
-                desk.fail(str(what)[:200])
-            else:
-                desk.end(*self.judge(task, what))
+            match how:
+                case "failed":
+                    desk.fail(str(what)[:200])
+                case "answer" if isinstance(what, str | int | float) and not isinstance(what, bool):
+                    desk.end(*self.judge(task, str(what)))
+                case "score" if _is_score(what):
+                    desk.end(float(what))
+                case "scores" if isinstance(what, Mapping) and all(map(_is_score, what.values())):
+                    desk.end({role: float(score) for role, score in what.items()})
+                case _:
+                    raise RedQueenError(
+                        "an answer is a text, a score a finite number, scores an object with one of each seat, not "
+                        f"{what!r:.80}"
+                    )
 
         server = endpoint(self.port)
         server.offer(task, server.seats(desk), end)
+
+
+def _is_score(found: object) -> bool:
+    return isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= sys.float_info.max
 
 
 def visited(

@@ -19,7 +19,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Protocol
@@ -100,8 +100,10 @@ class Offer:
         return any(chair.desk.over for chair in self.chairs.values())
 
     def as_json(self, url: str) -> dict[str, Any]:
+        """What an agent is told of it: of the task all but its answer and its facts, which say what is right."""
         seats = {role: {"key": chair.key, "model": chair.model} for role, chair in self.chairs.items()}
-        return {"match": self.number, "task": task_to_json(self.task), "base_url": url, "seats": seats}
+        task = task_to_json(replace(self.task, answer="", facts={}))
+        return {"match": self.number, "task": task, "base_url": url, "seats": seats}
 
 
 class Endpoint:
@@ -198,6 +200,8 @@ class Endpoint:
 
         self._check_key(request.headers)
         for _ in range(round(PATIENCE / MOMENT)):
+            if await request.is_disconnected():
+                break  # nobody would hear of it, and the match be lost
             with self._lock:
                 offer = self._offered.popleft() if self._offered else None
             if offer is not None and not offer.over:
@@ -243,7 +247,7 @@ class Endpoint:
 
     async def _said(self, chair: Chair, wanted: Wanted) -> list[Said]:
         try:
-            asked = [chair.desk.ask(chair.role, wanted.messages, wanted.stops) for _ in range(wanted.count)]
+            asked = chair.desk.asks(chair.role, wanted.messages, wanted.stops, wanted.count)
             replies = [await asyncio.wrap_future(each) for each in asked]
         except MatchOver as error:
             raise Unfit(str(error), 403) from None
@@ -285,7 +289,8 @@ def _read(dialect: Dialect, body: Mapping[str, Any], own: str) -> Wanted:
 
 
 def _key(headers: Mapping[str, str]) -> str:
-    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
+    kind, _, key = headers.get("authorization", "").strip().partition(" ")
+    return headers.get("x-api-key") or (key.strip() if kind.casefold() == "bearer" else kind)
 
 
 async def _each(events: Iterator[bytes]) -> AsyncIterator[bytes]:
@@ -331,5 +336,6 @@ def _listening(port: int) -> socket.socket:
         raise RedQueenError("agents ask over HTTP: pip install 'redqueen[serve]'") from None
     try:
         return socket.create_server((ADDRESS, port))
-    except OSError as error:
-        raise RedQueenError(f"cannot listen at {ADDRESS}, port {port}: {error.strerror or error}") from error
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "a port is a number from 0 to 65535"
+        raise RedQueenError(f"cannot listen at {ADDRESS}, port {port}: {reason or error}") from error

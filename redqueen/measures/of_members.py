@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import numpy as np
 
@@ -65,18 +64,19 @@ class OfMembers:
             for each in self._members
         }
         found: Metrics = {}
+        columns = list(zip(*tried.values(), strict=True))
+        known = [not all(np.isnan(verdicts(group)).all() for group in column) for column in columns]
         for name, groups in tried.items():
             right = np.array([verdicts(group) for group in groups])
             own = [vote(group, truncated=self._truncated) for group in groups]
             found |= _figures_of(right, self._attempts, f"/{name}")
-            found |= share_right(f"majority/{name}", _verdicts(self._questions, self._tasks, own))
+            found |= share_right(f"majority/{name}", _verdicts(self._questions, self._tasks, own, known))
         for figure in ("accuracy", f"pass@{self._attempts}", "majority"):
-            if known := [found[f"{figure}/{name}"] for name in tried if f"{figure}/{name}" in found]:
-                found[figure] = mean_of(known)
-        columns = zip(*tried.values(), strict=True)
+            if each_own := [found[f"{figure}/{name}"] for name in tried if f"{figure}/{name}" in found]:
+                found[figure] = mean_of(each_own)
         said = [[answers(group.attempts, self._truncated) for group in column] for column in columns]
         votes = [self._elect(each) for each in said]
-        found |= share_right("collective", _verdicts(self._questions, self._tasks, votes))
+        found |= share_right("collective", _verdicts(self._questions, self._tasks, votes, known))
         if "collective" in found and "accuracy" in found:
             found["room"] = Mean(found["collective"] - found["accuracy"], len(self._tasks))
         return found | (self._told_wrong(list(tried.values())) if self._errors else {})
@@ -118,7 +118,9 @@ def _figures_of(right: np.ndarray, count: int, suffix: str) -> Metrics:
     return found
 
 
-def _verdicts(questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[Any]:
-    """Whether each vote is right, False where nobody answered, None where nobody knows."""
+def _verdicts(
+    questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote], known: Sequence[bool]
+) -> list[bool | None]:
+    """Whether each vote is right: False without one, where any verdict on the task is `known`, else None."""
     right = labels_right(questions, tasks, votes)
-    return [each if found.answer else False for each, found in zip(right, votes, strict=True)]
+    return [each if found.answer or not one else False for each, found, one in zip(right, votes, known, strict=True)]

@@ -110,7 +110,8 @@ def alpha_rank(scores: np.ndarray, strength: float = 100.0) -> np.ndarray:
     held = min(strength, LARGEST_EXPONENT / max(float(np.ptp(matrix)), 1e-9))
     with np.errstate(over="ignore"):  # exp of a large loss stands for a chance of nothing
         _, _, shares, *_ = alpharank.compute([matrix], alpha=held)
-    return np.clip(np.asarray(shares, dtype=np.float64), 0.0, 1.0)  # solved for, so that 0 may come out as -1e-17
+    # solved for, so that 0 may come out as -1e-17, or as -0
+    return np.clip(np.asarray(shares, dtype=np.float64), 0.0, 1.0) + 0.0
 
 
 def nash_average(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import nan
 from random import Random
 
 import numpy as np
@@ -53,7 +54,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class RoleScores:
-    """The mean scores of the two in one role, and by how much the second is better."""
+    """The mean scores of the two in one role, and by how much the second is better; NaN without a verdict."""
 
     role: str
     first: float
@@ -153,8 +154,11 @@ def _scores(role: str, pairs: Sequence[Pair]) -> RoleScores:
         np.array([_mean([result(each, seat) for seat in each.seats if seat.role == role]) for each in side])
         for side in zip(*(pair.episodes for pair in played), strict=True)
     )
-    difference = paired_difference(second, first)
-    return RoleScores(role, float(first.mean()), float(second.mean()), difference)
+    known = ~(np.isnan(first) | np.isnan(second))
+    if not known.any():
+        return RoleScores(role, nan, nan, Interval(nan, nan, nan))
+    first, second = first[known], second[known]
+    return RoleScores(role, float(first.mean()), float(second.mean()), paired_difference(second, first))
 
 
 def _mean(scores: Sequence[float]) -> float:

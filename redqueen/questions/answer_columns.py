@@ -48,8 +48,8 @@ def read_answers(examples: Sequence[Example], compare: str) -> Expected:
     if commas:
         raw = [tuple(map(with_points, texts)) for texts in raw]
     answers = [tuple(map(expected, texts)) for texts in raw]
-    numbered = _from_one(examples, raw)
-    answers = [_lettered(each, found, numbered) for each, found in zip(examples, answers, strict=True)]
+    first, counted = int(_from_one(examples, raw)), _are_counted(examples, raw)
+    answers = [_lettered(each, found, first, counted) for each, found in zip(examples, answers, strict=True)]
     known = [found[0] for found in answers if found]
     worked = _worked(known) if compare in ("", NUMBER) else False
     if worked:
@@ -88,8 +88,25 @@ def _from_one(examples: Sequence[Example], raw: Sequence[tuple[str, ...]]) -> bo
     return bool(numbers) and all(number for number, _ in numbers) and any(number == most for number, most in numbers)
 
 
-def _lettered(example: Example, found: tuple[str, ...], from_one: bool) -> tuple[str, ...]:
-    """The answers of a row with choices as letters; others unchanged, a lone (A) as A."""
+def _are_counted(examples: Sequence[Example], raw: Sequence[tuple[str, ...]]) -> bool:
+    """Whether the answers are numbers of choices also where a choice is that number: nearly all can be, and some can be
+    nothing else, or all are numbers and the choices texts (MMLU)."""
+    rows = [(each, texts[0]) for each, texts in zip(examples, raw, strict=True) if each.choices and texts]
+    fitting = sum(text.isdecimal() and len(text) < 3 and int(text) <= len(each.choices) for each, text in rows)
+    if not rows or fitting < _MOST * len(rows):
+        return False
+    return all(each.numbered for each, _ in rows) or any(_choice(each, text) is None for each, text in rows)
+
+
+def _choice(example: Example, text: str) -> str | None:
+    """The letter of the only choice that says this."""
+    same = [LETTERS[at] for at, each in enumerate(example.choices) if normalised(each) == normalised(text)]
+    return same[0] if len(same) == 1 else None
+
+
+def _lettered(example: Example, found: tuple[str, ...], first: int, counted: bool) -> tuple[str, ...]:
+    """The answers of a row with choices as letters; others unchanged, a lone (A) as A. Choices are counted from `first`
+    on; `counted` ones are not looked for among the choices."""
     if not found:
         return found
     bare = _LETTER.fullmatch(found[0].upper() if example.choices else found[0])
@@ -97,12 +114,10 @@ def _lettered(example: Example, found: tuple[str, ...], from_one: bool) -> tuple
         return (bare[1],)
     if not example.choices:
         return found
-    same = [LETTERS[at] for at, text in enumerate(example.choices) if normalised(text) == normalised(found[0])]
-    if len(same) == 1:
-        return tuple(same)
-    if found[0].isdecimal() and 0 <= int(found[0]) - from_one < len(example.choices):
-        return (LETTERS[int(found[0]) - from_one],)
-    return found
+    says = None if counted else _choice(example, found[0])
+    if says is None and found[0].isdecimal() and 0 <= int(found[0]) - first < len(example.choices):
+        says = LETTERS[int(found[0]) - first]
+    return found if says is None else (says,)
 
 
 def _is_long(text: str) -> bool:
@@ -155,9 +170,11 @@ def _fault(example: Example, found: tuple[str, ...], compare: str) -> BadRow | N
             f"{example.place}: the answer {found[0]!r:.40} has nothing to compare: write a number or words, or compare "
             "by a function of your own (--compare FILE.py:FUNCTION)"
         )
-    letter = len(found[0]) == 1 and found[0] in LETTERS
-    if (example.choices or compare == CHOICE) and not letter:
-        return BadRow(f"{example.place}: the answer {found[0]!r:.40} is neither a letter nor one of the choices")
+    letters = LETTERS[: len(example.choices) or None]
+    if (example.choices or compare == CHOICE) and not (len(found[0]) == 1 and found[0] in letters):
+        count = sum(normalised(each) == normalised(found[0]) for each in example.choices)
+        what = f"is {count} of the choices" if count > 1 else "is neither a letter nor one of the choices"
+        return BadRow(f"{example.place}: the answer {found[0]!r:.40} {what}")
     if compare == NUMBER and kind_of(found[0]) in _WORDS:
         return BadRow(f"{example.place}: the answer {found[0]!r:.40} is no number (--compare text compares texts)")
     return None

@@ -184,7 +184,8 @@ def _is_flag(rows: Sequence[Row], name: str) -> bool:
 
 def _splits(rows: Sequence[Row], name: str) -> bool:
     values = {str(row.columns[name]).lower() for row in rows if name in row.columns}
-    return values <= {*TRAINING, *TESTING} and bool(values & set(TRAINING))
+    known = {*TRAINING, *TESTING}
+    return bool(values & set(TRAINING)) and (values <= known or bool(values & set(TESTING)))
 
 
 def _settle(roles: dict[str, str], rows: Sequence[Row], taken: set[str], counts: Mapping[str, int]) -> None:

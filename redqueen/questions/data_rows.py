@@ -23,6 +23,7 @@ from redqueen.texts import MOST_NESTED, file_text, is_deep, is_hollow
 from redqueen.types import RedQueenError
 
 Columns = Mapping[str, Any]
+_HALF = re.compile("[\ud800-\udfff]")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(?::[\w.-]+)?")
 
 
@@ -248,11 +249,22 @@ def _numbered(path: Path, found: Any) -> list[Row]:
     return [_row(f"{path}, row {number}", each) for number, each in enumerate(found, 1)]
 
 
+def _half_in(found: Any) -> str:
+    """A lone surrogate in the texts of a row, "" where there is none."""
+    if isinstance(found, str):
+        half = None if found.isascii() else _HALF.search(found)
+        return half[0] if half else ""
+    within = [*found, *found.values()] if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return next(filter(None, map(_half_in, within)), "")
+
+
 def _row(place: str, found: Any) -> Row:
     if type(found) is not dict:
         return Row(place, {}, "this is not an object with columns: write {...}")
     if is_deep(found):
         return Row(place, {}, f"it is nested more than {MOST_NESTED} deep: write texts, numbers and messages")
+    if half := _half_in(found):
+        return Row(place, {}, f"it holds half of a character, {half!a}, which no model reads: was a text cut in two?")
     columns = {name: value for name, value in found.items() if value is not None and value == value}  # NaN
     return Row(place, columns, empty=tuple(name for name in found if name not in columns))
 

@@ -544,6 +544,9 @@ class _Reading:
             named["split"] = split
         if not train and not tests:
             raise RedQueenError(f"{path} is empty: write one question a row")
+        if all(row.fault and not row.columns for row in (*train, *tests)):
+            first = [*train, *tests][0]
+            raise RedQueenError(f"{path} holds no row that can be used: {first.place}: {first.fault}")
         empty = empty_throughout([*train, *tests])
         if wanted_empty := [name for name in named.values() if name in empty]:
             raise RedQueenError(f"the column {wanted_empty[0]!r} of {path} is empty in every row: name another one")
@@ -612,7 +615,8 @@ class _Reading:
             )
         if strange := [each for each in said if each and each not in (*TRAINING, *TESTING)]:
             raise RedQueenError(
-                f"the column {layout.roles['split']!r} of {path} says {strange[0]!r}: it says train or test"
+                f"the column {layout.roles['split']!r} of {path} says {strange[0]!r}: it says train or test; "
+                f"--columns ignore={layout.roles['split']} leaves the column out"
             )
 
     def _leave_out(self, faults: Sequence[BadRow], path: str, count: int) -> None:
@@ -709,8 +713,11 @@ class _Reading:
             return
         if wanted.said == "none" and self.compare in ("", NONE):
             votes = "; votes are on whole replies (--compare number: on their last number)"
-            votes = "" if self.compare or "chosen" in layout.roles else votes
-            self.columns.append(f"{path}: no answers: verdicts on replies are unknown{votes}")
+            if "chosen" in layout.roles and not self.compare:
+                said = "a reply is right where it says what the chosen one says (--compare none: that is unknown)"
+            else:
+                said = f"verdicts on replies are unknown{'' if self.compare else votes}"
+            self.columns.append(f"{path}: no answers: {said}")
             return
         shown = " ".join(next((each[0] for each in found if each), "").split())
         such = f', such as "{shown[:60]}"' if shown else ""

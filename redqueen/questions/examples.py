@@ -62,6 +62,7 @@ class Example:
     good: bool | None = None  # whether the completion is, where that is said
     answers: tuple[str, ...] = ()  # as they stand in the column; any of them is right
     choices: tuple[str, ...] = ()
+    numbered: bool = False  # whether the answer is a number, and the choices are texts
     tests: tuple[str, ...] = ()  # statements of assert, or a few lines with some
     setup: str = ""  # lines that stand before a program that is tested
     context: str = ""
@@ -187,6 +188,7 @@ def _with_more(found: Example, entries: Columns) -> Example:
         ),
         answers=answers,
         choices=choices,
+        numbered=type(entries.get("answer")) is int and _texts_alone(entries.get("choices")),
         tests=_asserts(entries["tests"], str(entries.get("entry_point", ""))) if "tests" in entries else (),
         setup=_setup(entries, found.messages[-1][1]),
         context=context,
@@ -276,6 +278,13 @@ def _listed(value: Any, name: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not 2 <= len(value) <= len(LETTERS):
         raise _Fault(f"{name} must be a list of 2 to {len(LETTERS)} texts, not {_shown(value)}")
     return tuple(str(each).strip() for each in value)
+
+
+def _texts_alone(value: Any) -> bool:
+    """Whether a list of choices, as `_listed` reads it, holds no numbers."""
+    if isinstance(value, Mapping):
+        value = value.get("text", [value[letter] for letter in LETTERS if letter in value])
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
 def _answers(value: Any, labels: Any) -> tuple[str, ...]:

@@ -27,7 +27,8 @@ from warnings import warn
 from redqueen.types import RedQueenError
 
 FLAG = "--trust"
-_NAMED = re.compile(r"(?:^|(?<=[=,(:]))([^=,(:]+):(\w+)")  # "own.py:MyGame", also inside of another name
+# "own.py:MyGame", also inside of another name, as in "acting:own.py:MyWorld", whose parts overlap
+_NAMED = re.compile(r"(?:^|(?<=[=,(:]))(?=([^=,(:]+):(\w+))")
 _SECRET = re.compile(r"(?<=://)[^/@]*@")  # user and password of an endpoint, which no list keeps
 _INTO = "files in "  # as a folder stands on the list in which files may be written
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f]")

@@ -242,6 +242,19 @@ def test_a_conversation_goes_on_a_changed_one_is_another_branch():
     assert tree.begun == 2
 
 
+def test_a_conversation_goes_on_without_the_stop_that_ended_a_reply():
+    tree = Conversations(AGENT)
+    first = tree.placed(Wish(AGENT, (game("go"),), ("Observation:",)))
+    tree.hear(first, Reply("Thought: a\nObservation: and more"))
+    told = (game("go"), own("Thought: a"), game("Observation: it rains"))
+    second = tree.placed(Wish(AGENT, told, ("Observation:",)))
+    assert len(second.continues) == 1 and tree.begun == 1
+    assert second.messages[1].text == "Thought: a\nObservation: and more", "as it was said"
+    tree.hear(second, Reply("b"))
+    assert len(ask_of(tree, *told, own("b"), game("c")).continues) == 2
+    assert ask_of(tree, told[0], own("Thought: b"), told[2]).continues == ()
+
+
 def test_branches_share_their_trunk_and_conversations_may_alternate():
     tree = Conversations(AGENT)
     for number, text in enumerate(("plan", "act")):

@@ -74,8 +74,42 @@ def test_chance_nodes_of_one_name_are_one_draw(tmp_path):
     apart = deepcopy(root)
     for child, name in zip(apart["choices"].values(), ("one", ""), strict=True):
         child["chance"] = name
-    weights = [task.weight for task in find_game(written(tmp_path, {**PENNIES, "root": apart})).tasks()]
-    assert weights == pytest.approx([1 / 16, 3 / 16, 3 / 16, 9 / 16])
+    tasks = find_game(written(tmp_path, {**PENNIES, "root": apart})).tasks()
+    assert [task.weight for task in tasks] == pytest.approx([1 / 4, 3 / 4]), "of which only one is met"
+    assert [task.facts["drawn"] for task in tasks] == [{"one": 0, "root.black": 0}, {"one": 1, "root.black": 1}]
+
+
+def test_draws_behind_different_choices_are_drawn_together_and_keep_their_chances():
+    def lottery(name, chance):
+        won, lost = {"p": chance, "then": end(1)}, {"p": 1 - chance, "then": end(0)}
+        return {"chance": name, "outcomes": [won, lost]}
+
+    arms = {f"arm {n}": lottery("" if n % 2 else f"lottery {n}", n / 20) for n in range(1, 18)}
+    game = Tree("bandit", ("hider", "seeker"), decision(choices=arms))
+    assert len(game.tasks()) == 18, "and not 2 ** 17"
+    assert sum(task.weight for task in game.tasks()) == pytest.approx(1.0)
+    for n in range(1, 18):
+        name = f"root.arm {n}" if n % 2 else f"lottery {n}"
+        won = sum(task.weight for task in game.tasks() if task.facts["drawn"][name] == 0)
+        assert won == pytest.approx(n / 20), name
+    tree = GameTree(game)
+    uniform = tree.strategy(Uniform())
+    assert tree.values(uniform)[0] == pytest.approx(0.45)
+    assert tree.best_response(uniform, Seat("hider"))[0] == pytest.approx(17 / 20)
+
+
+def test_a_draw_of_one_name_behind_several_choices_stays_one_and_others_join_it():
+    def behind(choice):
+        aside = {"chance": f"aside {choice}", "outcomes": [{"p": 0.5, "then": end(0)}, {"p": 0.5, "then": end(1)}]}
+        return {"chance": "coin", "outcomes": [{"p": 0.25, "then": end(0)}, {"p": 0.75, "then": aside}]}
+
+    tasks = Tree("shared", ("hider", "seeker"), decision(choices={each: behind(each) for each in "abc"})).tasks()
+    assert [task.facts["drawn"] for task in tasks] == [
+        {"coin": 0},
+        {"coin": 1, "aside a": 0, "aside b": 0, "aside c": 0},
+        {"coin": 1, "aside a": 1, "aside b": 1, "aside c": 1},
+    ]
+    assert [task.weight for task in tasks] == pytest.approx([0.25, 0.375, 0.375])
 
 
 def test_a_word_that_is_no_choice_loses_the_most(tmp_path):
@@ -94,7 +128,7 @@ def test_a_seat_that_is_not_told_what_it_did_is_refused_where_it_counts(tmp_path
 
 
 def test_many_draws_say_what_helps(monkeypatch):
-    root = end(0)
+    root = decision(choices={"go": end(0)})
     for number in range(4):
         root = {"chance": f"card {number}", "outcomes": [{"p": 0.25, "then": root} for _ in range(4)]}
     assert len(Tree("cards", ("hider", "seeker"), root).tasks()) == 256
@@ -114,12 +148,32 @@ def test_what_chance_draws_is_listed_without_looking_where_it_draws_nothing(monk
         )
 
     wide = drawn({f"c{n}": end(1) for n in range(3000)})
-    monkeypatch.setattr("redqueen.games.tree.MOST_LOOKS", 50_000)
-    assert [task.id for task in wide.tasks()[:3]] == [f"0-0-0-0-0-0-{last}" for last in ("0-0", "0-1", "1-0")]
-    assert len(wide.tasks()) == 256
+    monkeypatch.setattr("redqueen.games.tree.MOST_LOOKS", 100)
+    assert [task.id for task in wide.tasks()] == ["0-0-0-0-0-0-0-0", "1-1-1-1-1-1-1-1"]
     sure = {"chance": "", "outcomes": [{"p": 1, "then": end(0)}]}
     with pytest.raises(RedQueenError, match="too large to list what chance draws"):
         drawn({f"c{n}": sure for n in range(300)}).tasks()
+
+
+@pytest.mark.parametrize("root", [end(1), {"chance": "coin", "outcomes": [{"p": 1, "then": end(1)}]}])
+def test_a_tree_in_which_nobody_decides_is_none(root):
+    with pytest.raises(RedQueenError, match="in the tree quiet nobody decides anything"):
+        Tree("quiet", ("hider", "seeker"), root)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('"x": {"scores": {"a": 1}}, "x": {"scores": {"a": 5}}', "'x' twice"),
+        ('"x": {"scores": {"a": 1, "a": 2}}', "'a' twice"),
+        ('"x": {"scores": {"a": 1}, "foo": 1}', "this one has .'foo', 'scores'."),
+    ],
+)
+def test_what_a_file_says_twice_or_beside_is_not_lost(tmp_path, text, said):
+    path = tmp_path / "g.json"
+    path.write_text('{"roles": ["a"], "root": {"role": "a", "state": "Go.", "choices": {%s}}}' % text)  # noqa: UP031
+    with pytest.raises(RedQueenError, match=said):
+        find_game(f"tree:{path}")
 
 
 def outcomes(*chances):

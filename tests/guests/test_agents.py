@@ -17,8 +17,11 @@ from redqueen.chance import derive
 from redqueen.cli.main import main
 from redqueen.contracts.games import check_game
 from redqueen.games.catalogue import find_game
-from redqueen.guests.agents import endpoint
+from redqueen.games.programmed import Desk
+from redqueen.guests import agents
+from redqueen.guests.agents import Judged, OnTheirOwn, endpoint
 from redqueen.play.lockstep import play
+from redqueen.questions.catalogue import find_questions
 from redqueen.runs.run import read_final, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import Match, RedQueenError, Reply
@@ -309,6 +312,61 @@ def test_agents_that_run_on_their_own_come_and_are_recorded(solver, tmp_path, ca
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as free:
         return free.getsockname()[1]
+
+
+def test_all_threads_have_one_endpoint_of_a_port():
+    found, port, begin = set(), free_port(), threading.Barrier(8)
+
+    def make():
+        begin.wait()
+        found.add(id(endpoint(port)))
+
+    makers = [threading.Thread(target=make) for _ in range(8)]
+    for each in makers:
+        each.start()
+    for each in makers:
+        each.join()
+    assert len(found) == 1
+    endpoint(port).close()
+
+
+@pytest.mark.parametrize(
+    ("body", "score"),
+    [
+        ({"answer": 42}, 0.0),
+        ({"answer": {"agent": 5}}, None),
+        ({"answer": True}, None),
+        ({"score": "0.5"}, None),
+        ({"score": 10**400}, None),
+        ({"scores": 1}, None),
+        ({"scores": {"agent": "1"}}, None),
+        ({"score": 1}, 1.0),
+        ({"scores": {"agent": 0.25}}, 0.25),
+    ],
+)
+def test_an_answer_is_judged_and_a_score_is_a_number(body, score):
+    questions = find_questions("sums")
+    (task,) = questions.problems(questions.levels[0], 1, Random(0))
+    offered = []
+
+    class Server:
+        def seats(self, desk):
+            return {}
+
+        def offer(self, task, chairs, end):
+            offered.append(end)
+
+    desk = Desk(("agent",), 0, 8)
+    program = OnTheirOwn("visited:sums", Judged(questions), (task,), (task,), 0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(agents, "endpoint", lambda port: Server())
+        program.begin(task, desk)
+    if score is None:
+        with pytest.raises(RedQueenError, match="an answer is a text, a score a finite number"):
+            offered[0](body)
+    else:
+        offered[0](body)
+        assert list(desk.ended.scores.values()) == [score]
 
 
 def test_how_a_fetched_match_may_end():

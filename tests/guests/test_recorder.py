@@ -95,6 +95,47 @@ def test_several_replies_and_a_cut_one(endpoint):
     assert body["usage"]["completion_tokens"] == 6
 
 
+PATHS = {
+    "/v1/chat/completions": ("stop", {}),
+    "/v1/messages": ("stop_sequences", {"max_tokens": 9}),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stop_and_what_stands_behind_it_are_not_told(endpoint, path):
+    """As both APIs leave it out; the record keeps what was said, and the conversation goes on without it."""
+    name, more = PATHS[path]
+    wanted = {"messages": [{"role": "user", "content": "Cups?"}], name: ["END", "Observation:"], **more}
+    with seated(endpoint, "Thought: a\nObservation: b END", "none") as chair:
+        first, second = post(chair, path, wanted).json(), post(chair, path, wanted).json()
+    if path == "/v1/messages":
+        assert first["content"] == [{"type": "text", "text": "Thought: a"}]
+        assert (first["stop_reason"], first["stop_sequence"]) == ("stop_sequence", "Observation:")
+        assert (second["stop_reason"], second["stop_sequence"]) == ("end_turn", None)
+    else:
+        assert first["choices"][0]["message"]["content"] == "Thought: a"
+        assert first["choices"][0]["finish_reason"] == "stop"
+
+
+def test_more_replies_than_calls_are_left_are_refused_and_none_is_recorded(endpoint):
+    with seated(endpoint, calls=3) as chair:
+        answer = post(chair, "/v1/chat/completions", {"messages": CHAT, "n": 5})
+        assert answer.status_code == 400
+        assert "5 replies are asked for, and 3 calls of this match are left" in answer.json()["error"]["message"]
+        assert post(chair, "/v1/chat/completions", {"messages": CHAT, "n": 3}).status_code == 200
+        assert len(chair.asked) == 3
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
+def test_a_call_with_a_number_that_json_does_not_have_is_no_call(endpoint, number):
+    text = f'<tool_call>{{"name": "find", "arguments": {{"what": {number}}}}}</tool_call>'
+    tools = [{"name": "find", "input_schema": PARAMETERS}]
+    with seated(endpoint, text) as chair:
+        wanted = {"messages": [{"role": "user", "content": "Cups?"}], "tools": tools, "max_tokens": 9}
+        body = post(chair, "/v1/messages", wanted).json()
+    assert body["content"] == [{"type": "text", "text": text}] and body["stop_reason"] == "end_turn"
+
+
 def events(text):
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ") and line != "data: [DONE]"]
 
@@ -429,6 +470,7 @@ def test_matches_are_fetched_and_ended_by_agents_that_run_on_their_own(endpoint)
     assert httpx.post(f"{endpoint.url}/matches").status_code == 401
     match = httpx.post(f"{endpoint.url}/matches", headers=head).json()
     assert match["task"]["prompt"] == "Cups?"
+    assert "2" not in json.dumps(match["task"]), "what is right is not told"
     assert match["base_url"] == endpoint.url
     assert match["seats"]["agent"]["model"] == "agent"
     place = f"{endpoint.url}/matches/{match['match']}"
@@ -436,6 +478,17 @@ def test_matches_are_fetched_and_ended_by_agents_that_run_on_their_own(endpoint)
     assert httpx.post(place, headers=head, json={"answer": "2"}).json() == {"match": match["match"], "over": True}
     assert ends == [{"answer": "2"}]
     assert httpx.post(place, headers=head, json={"answer": "2"}).status_code == 404
+
+
+def test_a_match_goes_to_nobody_who_has_left(endpoint):
+    head = {"Authorization": f"bearer {endpoint.key}"}
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{endpoint.url}/matches", headers=head, timeout=0.2)
+    desk = Desk(("agent",), 0, 8)
+    endpoint.offer(Task("t", prompt="Cups?"), endpoint.seats(desk), print)
+    match = httpx.post(f"{endpoint.url}/matches", headers=head, timeout=10).json()
+    assert match["task"]["prompt"] == "Cups?"
+    desk.close()
 
 
 def test_matches_that_are_over_are_forgotten(endpoint):

@@ -92,6 +92,7 @@ BIASED = np.array([[0, 0.8, -0.6, 0.9], [-0.8, 0, 0.4, 0.8], [0.6, -0.4, 0, 0.7]
 
 def test_circles_are_worth_alike_and_whoever_is_outside_nothing():
     assert alpha_rank(ROCK) == pytest.approx(np.full(3, 1 / 3), abs=1e-6)
+    assert "-" not in str(alpha_rank(np.array([[0, -0.01, 0.06], [0.01, 0, 0.03], [-0.06, -0.03, 0]])).tolist())
     assert alpha_rank(BIASED) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0], abs=1e-6)
     assert alpha_rank(np.zeros((1, 1))).tolist() == [1.0]
 

@@ -32,7 +32,16 @@ class Always:
         return [np.array([float(choice == self.word) for choice in ask.choices]) for ask in asks]
 
 
+@dataclass(frozen=True)
+class Says(Always):
+    """Says one word whatever it is asked."""
+
+    def reply(self, asks):
+        return [Reply(self.word, self.name) for _ in asks]
+
+
 BET, PASS = Always("bet"), Always("pass")
+BET_ALONE, PASS_ALONE = Says("bet"), Says("pass")
 
 
 def compared(first, second, count=12, **others):
@@ -70,6 +79,18 @@ def test_scores_are_those_of_the_rules():
         ("first", 0.0, 0.0),
         ("second", 0.0, 0.0),
     ]
+
+
+@pytest.mark.parametrize(("verdicts", "expected"), [([None, None, None], np.nan), ([None, 1, 0], 0.5)])
+def test_a_match_without_a_verdict_counts_for_nobody(verdicts, expected):
+    def grade(groups):
+        return with_facts(groups, [{"right": each} for each in verdicts])
+
+    tasks = [Task(f"q{n}", prompt=f"{n}?") for n in range(3)]
+    found = side_by_side(SingleReply("solver"), tasks, (BET_ALONE, PASS_ALONE), (None, None), 0, grade=grade)
+    (scores,) = found.scores
+    assert (scores.first, scores.second) == pytest.approx((expected, expected), nan_ok=True)
+    assert scores.difference.mean == pytest.approx(expected - expected, nan_ok=True)
 
 
 def test_against_an_opponent_they_take_each_role_and_part_on_their_own_turns():

@@ -236,6 +236,20 @@ def test_levels_and_categories_are_columns_that_are_named(tmp_path):
             "2 texts",
         ),
         ([{"answer": n, "choices": ["x", "y"]} for n in (1, 2)], {}, ["A", "B"], "2 letters of choices"),
+        (  # as MMLU has them: an index, also where a choice is that number
+            [{"answer": 2, "choices": ["8", "2", "24", "120"]}, {"answer": 0, "choices": ["2", "0", "3", "1"]}],
+            {},
+            ["C", "A"],
+            "2 letters of choices",
+        ),
+        (  # in a table all are texts, of which some can be an index alone
+            [{"answer": "2", "choices": ["8", "2", "24"]}, {"answer": "0", "choices": ["red", "green"]}],
+            {},
+            ["C", "A"],
+            "2 letters of choices",
+        ),
+        ([{"answer": n, "choices": ["24", "12"]} for n in ("24", "12")], {}, ["A", "B"], "2 letters of choices"),
+        ([{"answer": "1", "choices": ["2", "1"]} for _ in "ab"], {}, ["B", "B"], "2 letters of choices"),
         ([{"answer": "Paris"}, {"answer": "The answer is Rome."}], {}, ["Paris", "Rome"], "2 texts"),
         ([{"answer": 4}, {"answer": "5"}], {"compare": "text"}, ["4", "5"], "compared as texts"),
         ([{"answer": ["a b", "c d"]}, {"answer": "e f"}], {}, ["a b", "e f"], ""),
@@ -252,6 +266,56 @@ def test_what_is_expected_is_found_in_the_answer_column(tmp_path, rows, settings
     assert said in data.notes[2]
     assert data.right(tasks, answers) == [True] * len(rows)
     assert data.right(tasks, [""] * len(rows)) == [False] * len(rows)
+
+
+def test_a_letter_beyond_the_choices_and_one_of_two_equal_choices_are_no_answers(tmp_path):
+    choices = [("A", ["red", "blue"]), ("B", ["red", "blue"]), ("E", ["red", "blue"]), ("red", ["red", "red", "blue"])]
+    rows = [{"question": f"q{n}", "answer": answer, "choices": each} for n, (answer, each) in enumerate(choices)]
+    with pytest.warns(UserWarning, match="line 3: the answer 'E' is neither a letter nor one of the choices"):
+        data = Dataset(saved(tmp_path / "a.jsonl", rows), 0.0)
+    assert sorted(task.answer for task in data.problems("train", 2, Random(0))) == ["A", "B"]
+    with pytest.raises(RedQueenError, match="the answer 'red' is 2 of the choices"):
+        Dataset(saved(tmp_path / "b.jsonl", rows[3:]), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", '{"question": "a", "answer": 1},\n' * 3, "line 1: this is not JSON"),
+        ("a.jsonl", "[1, 2]\n[3, 4]\n", "line 1: this is not an object with columns: write"),
+        ("a.json", '["a", "b"]', "row 1: this is not an object with columns: write"),
+    ],
+)
+def test_a_file_of_which_no_row_can_be_read_says_why(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RedQueenError, match=f"holds no row that can be used: .*{said}"):
+        Dataset(str(tmp_path / name))
+
+
+def test_half_of_a_character_is_named_and_its_row_left_out(tmp_path):
+    rows = [{"question": f"q{n}", "answer": n} for n in range(4)]
+    spoilt = [{"question": "cut \ud83d", "answer": 3}, {"question": "q", "answer": "\udc00"}]
+    path = saved(tmp_path / "a.jsonl", [*rows, *spoilt, {"question": "\U0001f600", "answer": 7}])
+    with pytest.warns(
+        UserWarning, match=r"left out 2 of 7 rows, the first: .*line 5: it holds half of a character"
+    ) as said:
+        data = Dataset(path, 0.0)
+    assert r"'\ud83d', which no model reads" in str(said[0].message)
+    assert len({task.id for task in data.problems("train", 9, Random(0))}) == 5
+
+
+def test_a_split_with_unknown_names_beside_train_and_test_is_refused(tmp_path):
+    rows = [{"question": f"q{n}", "answer": n, "split": name} for n, name in enumerate(["train", "dev", "test_a"] * 4)]
+    with pytest.raises(RedQueenError, match=r"says 'test_a': it says train or test; --columns ignore=split leaves"):
+        Dataset(saved(tmp_path / "a.jsonl", rows))
+    rows = [{**row, "split": name} for row, name in zip(rows, ["train", "easy"] * 6, strict=True)]
+    assert "not used: split" in " ".join(Dataset(saved(tmp_path / "b.jsonl", rows)).notes)
+
+
+def test_a_file_of_pairs_says_with_what_replies_are_compared(tmp_path):
+    rows = [{"prompt": f"q{n}", "chosen": "a", "rejected": "b"} for n in range(4)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), 0.0)
+    assert "a reply is right where it says what the chosen one says (--compare none" in " ".join(data.notes)
 
 
 def test_of_several_answers_any_is_right(tmp_path):

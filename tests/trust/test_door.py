@@ -424,6 +424,9 @@ def test_a_name_is_vouched_for_as_it_is_and_within_its_parameters(tmp_path: Path
     assert "a.b:G" in places(["a.b:G:4,x=2"]) and "a.b" not in places(["a.b:G:4,x=2"])
     assert f"{own}:same" in places(["dataset:path=sums.csv,compare=own.py:same"])
     assert f"{own}:Q" in places(["verified:inner=own.py:Q"])
+    for spec in ("acting:own.py:Q", "acting:own.py:Q,8", "hosted:own.py:Q", "agent:own.py:Q,questions=sums"):
+        assert f"{own}:Q" in places([spec]), spec
+    assert f"{own}:Q" in places(["threaded:acting:own.py:Q"]) and f"{own}:R" not in places(["acting:own.py:Q"])
     for spec in ("acting:gym:CartPole-v1", "acting:gym(CartPole-v1,left/right)", "gym:CartPole-v1"):
         assert "gym:CartPole-v1" in places([spec])
     assert f"files in {tmp_path}/judged" in places(["judged"])

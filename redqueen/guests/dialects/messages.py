@@ -49,7 +49,7 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
 def answer(said: Sequence[Said], wanted: Wanted, model: str, name: str) -> dict[str, Any]:
     """The body of the answer."""
     (each,) = said
-    ended = {"content": _blocks(each), "stop_reason": _ENDED[each.ended], "stop_sequence": None}
+    ended = {"content": _blocks(each), **_end(each)}
     return {**_head(model, name), **ended, "usage": {"input_tokens": each.prompt, "output_tokens": each.tokens}}
 
 
@@ -72,9 +72,15 @@ def events(said: Sequence[Said], wanted: Wanted, model: str, name: str) -> Itera
         yield told("content_block_start", index=number, content_block=empty)
         yield told("content_block_delta", index=number, delta=delta)
         yield told("content_block_stop", index=number)
-    ended = {"stop_reason": _ENDED[each.ended], "stop_sequence": None}
-    yield told("message_delta", delta=ended, usage={"output_tokens": each.tokens})
+    yield told("message_delta", delta=_end(each), usage={"output_tokens": each.tokens})
     yield told("message_stop")
+
+
+def _end(each: Said) -> dict[str, Any]:
+    """Why a reply ended, and at which stop."""
+    stopped = each.stop and each.ended == "stop"
+    reason = "stop_sequence" if stopped else _ENDED[each.ended]
+    return {"stop_reason": reason, "stop_sequence": each.stop if stopped else None}
 
 
 def refusal(reason: str, kind: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redqueen.games.tool_calls import called, described
-from redqueen.texts import is_deep
+from redqueen.texts import before_stop, is_deep
 from redqueen.types import Message, Reply, ToolCall
 
 _SHAPES = ("text", "json_object", "json_schema")
@@ -46,6 +46,7 @@ class Said:
     text: str
     calls: tuple[ToolCall, ...]
     reply: Reply
+    stop: str = ""  # of the asker's, at which it ended
 
     @property
     def ended(self) -> str:
@@ -62,9 +63,11 @@ class Said:
 
 
 def as_said(reply: Reply, wanted: Wanted, number: int) -> Said:
-    """The reply as its asker is told it; ids of calls count on from `number`."""
-    text, calls = called(reply.text, number) if wanted.calls else (reply.text.strip(), ())
-    return Said(text, calls, reply)
+    """The reply as its asker is told it, up to the first of its stops, as their APIs do; ids of calls count on from
+    `number`."""
+    told, stop = before_stop(reply.text, wanted.stops)
+    text, calls = called(told, number) if wanted.calls else (told.strip(), ())
+    return Said(text, calls, reply, stop)
 
 
 def with_functions(

@@ -20,9 +20,10 @@ the label next to the true one with the chance `noise`.
 
 Differences: one step on a batch of talks (the paper: on each). The talk ends by the game's own rules, not by the
 critic. Labels are read whole, and one that cannot be read counts for nothing (`unread_votes`), where the released code
-searches a reply for the first label that it contains. Acting and testing sample (the released code leaves dropout on in
-both, and tests the likeliest act). The planner begins where `--model` does: the paper's supervised start is a model of
-your own.
+searches a reply for the first label that it contains. Acting and testing sample (the released code leaves dropout on
+in both, and tests the likeliest act). The planner begins where `--model` does: the paper's supervised start is a model
+of your own. In bargaining a label says in thirds of the way what a price is worth, and the mean counts (the paper: the
+commonest (deal - seller) / (buyer - seller), and -.1 where any vote has no deal).
 """
 
 from __future__ import annotations

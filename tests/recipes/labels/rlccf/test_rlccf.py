@@ -15,6 +15,7 @@ from redqueen.questions.small.listed import Listed
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.labels.rlccf import recipe as rlccf
 from redqueen.recipes.labels.rlccf.steps import Council, electing
+from redqueen.runs.run import read_final
 from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Episode, Group, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
@@ -173,8 +174,13 @@ def test_no_figure_of_the_question_set_reaches_a_reward(tmp_path):
 def test_a_file_without_answers_is_learned_from_and_what_needs_answers_is_unknown(tmp_path):
     file = tmp_path / "questions.jsonl"
     file.write_text("".join(f'{{"question": "What is {n}+{n}?"}}\n' for n in range(40)))
-    line = metrics(trained(rlccf, replace(SMALL, questions=str(file)), tmp_path / "run"))[-1]
+    config = replace(SMALL, questions=str(file))
+    line = metrics(trained(rlccf, config, tmp_path / "run"))[-1]
     assert line["label_accuracy_unknown"] == 1.0 and "label_accuracy" not in line and "collective" not in line
+    silent = replace(config, truncated_score="wrong")  # every answer is cut off, so that nobody votes
+    final = read_final(trained(rlccf, silent, tmp_path / "silent").folder)
+    assert final["collective_unknown"] == final["majority/learner_unknown"] == 1.0
+    assert not {"collective", "majority", "majority/learner", "accuracy"} & set(final)
 
 
 def test_members_of_another_model_join_and_all_learn(tmp_path):

@@ -14,7 +14,7 @@ from redqueen.trials.experiment import Experiment, Training, versus
 from redqueen.types import Metrics
 
 WORLD = "redqueen.recipes.self_training.agent_r.world:Grid"
-FORK, RANDOM, NONE = "cut at the fork", "cut at random", "good paths alone"
+FORK, RANDOM, LATE, NONE = "cut at the fork", "cut at random", "cut as late as can be", "good paths alone"
 
 
 def maze() -> Acting:
@@ -39,20 +39,19 @@ GRID = Experiment(
     asked="Do spliced paths teach to come to the goal after wrong acts, at equal rollouts?",
     trial=Training(train, read=recovered),
     config=Config(Learner(), game=f"acting:{WORLD},8", cut="fork", steps=60, problems=1),
-    variants={FORK: {}, RANDOM: {"cut": "random"}, NONE: {"cut": "none"}},
+    variants={FORK: {}, RANDOM: {"cut": "random"}, LATE: {"cut": "end"}, NONE: {"cut": "none"}},
     figures=("trained_recovery", "trained_revised", "trained_repeated", "late reward/agent"),
     compared=(
-        *versus(FORK, (RANDOM, NONE), ("trained_recovery", "late reward/agent")),
+        *versus(FORK, (RANDOM, LATE, NONE), ("trained_recovery", "late reward/agent")),
         *versus(FORK, (NONE,), ("trained_repeated",)),
     ),
-    controls=(RANDOM, NONE),
+    controls=(RANDOM, LATE, NONE),
     seeds=5,
     notes=(
         "All variants play 64 attempts and 64 branches a step, and learn from all good ones that they find; spliced "
         "paths are replays, and no rollouts. The acts that are put in are drawn, not chosen, and need not be wrong. "
-        "Cutting where the actor says is not compared: a table cannot tell good acts from bad ones. Nor is cutting at "
-        "the end: a bad path has used up all acts of the grid, nothing is left to go back with, and `--cut end` is "
-        "good paths alone.",
+        "Cutting where the actor says is not compared: a table cannot tell good acts from bad ones. As late as can be: "
+        "at the last act after which the acts that are left lead back and to the goal.",
     ),
 )
 MAZE = replace(

@@ -215,8 +215,8 @@ def check_recall(game: Game, phrases: Sequence[str] = PHRASES) -> None:
             if turn.ask.choices:
                 past = tuple((before.ask, before.reply.text) for before in turn.ask.past)
                 assert pasts.setdefault(turn.ask, past) == past, (
-                    f"{game.name} shows {turn.ask.seat} the same after it did different things: an ask must hold the "
-                    "seat's own moves, or the game must say perfect_information = True"
+                    f"{game.name} shows {turn.ask.seat} the same after it saw or did different things: an ask must "
+                    "tell what the seat saw and did before, or (in code) the game say perfect_information = True"
                 )
 
 

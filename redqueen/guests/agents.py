@@ -33,6 +33,7 @@ from redqueen.catalogue import in_brackets
 from redqueen.chance import derive
 from redqueen.curricula.held_out import held_out
 from redqueen.games.programmed import Desk, Programmed, Scores
+from redqueen.games.talk import GAME
 from redqueen.games.tool_calls import same
 from redqueen.guests.recorder import KEY, Chair, Endpoint
 from redqueen.protocols import Questions, lacking
@@ -215,6 +216,10 @@ def agent(
 
 def _with_tasks(name: str, found: BringsTasks) -> InThread:
     roles = tuple(getattr(found, "roles", (AGENT,)))
+    if not roles or len(set(roles)) < len(roles) or GAME in roles:
+        raise RedQueenError(
+            f"the roles of {name} are names that differ, and none is {GAME!r}, as who asks is called: not {roles!r:.80}"
+        )
     training, testing = tuple(found.tasks()), tuple(found.held_out())
     if not training or not testing:
         raise RedQueenError(f"{name} must have tasks to train on, tasks(), and tasks to measure on, held_out()")

@@ -59,6 +59,8 @@ class Watch:
             raise RedQueenError(f"--lowest-entropy must be at least 0 and below 1, not {self.lowest_entropy:g}")
         if not self.highest_entropy > 1.0:
             raise RedQueenError(f"--highest-entropy must be above 1, not {self.highest_entropy:g}")
+        if self.on_collapse != "roll_back" and self.most_roll_backs != type(self).most_roll_backs:
+            raise RedQueenError("--most-roll-backs has no effect without --on-collapse roll_back: leave it out")
         if self.score:
             direction(self.score)
 

@@ -72,6 +72,12 @@ class Debate:
         good = len(heard) > 2
         return {"speaker": float(good), "critic": float(not good)}
 
+class Twice(Debate):
+    roles = ("speaker", "speaker")
+
+class Game(Debate):
+    roles = ("speaker", "game")
+
 NOTHING = 3
 """
 
@@ -231,6 +237,11 @@ def test_an_agent_that_breaks_is_told_once_and_has_no_verdict(solver, capsys):
         ("agent:{}", "names no agent: write agent:path/to/file.py:NAME"),
         ("agent:{}:solve", "brings no tasks: say agent:"),
         ("agent:{}:Debate,questions=sums", "brings its own tasks: leave questions=sums out"),
+        (
+            "agent:{}:Twice",
+            "are names that differ, and none is 'game', as who asks is called: not .'speaker', 'speaker'",
+        ),
+        ("agent:{}:Game", "are names that differ, and none is 'game', as who asks is called"),
         ("agent:{}:NOTHING,questions=sums", "it is a function of a task and the seats"),
         ("agent:{}:nobody,questions=sums", "has no agent 'nobody'"),
         ("agent:{}:solve,questions=summs", "there is no question set 'summs'"),

@@ -116,7 +116,15 @@ def test_its_memory_comes_back_exactly():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"measurements": 0}, {"alarm_steps": 0}, {"lost_share": 0.0}, {"highest_entropy": 1.0}, {"score": "loss"}],
+    [
+        {"measurements": 0},
+        {"alarm_steps": 0},
+        {"lost_share": 0.0},
+        {"highest_entropy": 1.0},
+        {"score": "loss"},
+        {"most_roll_backs": 1},
+        {"most_roll_backs": 1, "on_collapse": "stop"},
+    ],
 )
 def test_settings_that_cannot_work_are_refused(settings):
     with pytest.raises(RedQueenError):

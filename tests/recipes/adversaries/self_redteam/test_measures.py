@@ -133,7 +133,7 @@ def test_a_file_is_labelled_by_a_classifier_and_what_has_no_label_counts_in_no_r
     assert silent()["attack_success"] == 0.0 and not given
 
 
-def test_without_any_label_a_rate_is_not_a_number(tmp_path):
+def test_without_any_label_a_rate_is_unknown(tmp_path):
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
     mute = HeldOutAttacks(
@@ -142,7 +142,7 @@ def test_without_any_label_a_rate_is_not_a_number(tmp_path):
         9,
         classifier=lambda given: [Labels(None, None, None)] * len(given),
     )
-    assert np.isnan(mute()["attack_success"]) and "benign_compliance" not in mute()
+    assert mute()["attack_success_unknown"] == 1.0 and not {"attack_success", "benign_compliance"} & set(mute())
 
 
 def test_each_seed_of_the_experiment_has_requests_of_its_own_and_the_start_is_kept_from_what_is_measured():

@@ -5,6 +5,7 @@ AssertionError with one line that says what is wrong.
     repeatable      the same task, seed and acts show the same and end in the same state, with other visits in between
     apart           what is done in one visit changes no other, and no task
     nonsense        an act that makes no sense is answered in words
+    tools           names that differ; a call is answered with a text, a faulty one with ToolError
     assessment      a score and parts that are finite, the same twice, of any state; it changes nothing
     walls           no text of a task's fact `hidden` is shown
     plain           states, observations and assessments are plain data
@@ -21,6 +22,7 @@ from itertools import islice
 from typing import Any
 
 from redqueen.chance import derive, uniform
+from redqueen.games.tools import ToolError
 from redqueen.protocols import KnowsHow, Visit, World, has
 from redqueen.types import Observation, Task
 
@@ -88,6 +90,26 @@ def _check_visit(world: World, task: Task, visit: Visit, other: Visit, phrases: 
         with closing(world.open(task, seed)) as fresh:
             _check_view(where, fresh.act(act), task)
             _check_assessment(where, fresh, [act])
+            _check_tools(where, fresh, (act, *phrases[:ACTS]))
+
+
+def _check_tools(where: str, visit: Visit, texts: Sequence[str]) -> None:
+    tools = visit.tools
+    names = [tool.name for tool in tools]
+    assert len(set(names)) == len(names), f"{where}: two tools have one name: {', '.join(sorted(names))}"
+    for tool in tools:
+        assert isinstance(tool.usage, str), f"{where}: the usage of the tool {tool.name} is a line of text"
+        for text in texts:
+            try:
+                found = tool(text)
+            except ToolError:
+                continue
+            except Exception as error:
+                raise AssertionError(
+                    f"{where}: the tool {tool.name} called with {text[:40]!a} fails with {type(error).__name__}: "
+                    f"{str(error)[:80]}: a faulty call raises ToolError"
+                ) from error
+            assert isinstance(found, str), f"{where}: the tool {tool.name} gives a text, not {found!r:.60}"
 
 
 def _acts(views: Sequence[Observation], phrases: Sequence[str], seed: int) -> Iterator[str]:

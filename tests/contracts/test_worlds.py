@@ -7,6 +7,7 @@ import pytest
 from redqueen.contracts.games import check_game
 from redqueen.contracts.worlds import check_world
 from redqueen.games.catalogue import find_game
+from redqueen.games.tools import ToolError
 from redqueen.types import Assessment, Observation, Task
 from redqueen.worlds.catalogue import WORLDS, find_world
 
@@ -35,6 +36,7 @@ class Lamp:
     moody: bool = False
     unfit: bool = False
     both: bool = False
+    tool: str = ""
     name = "lamp"
     repeatable = True
     state: dict = field(default_factory=lambda: {"on": False})
@@ -55,12 +57,31 @@ class Lamp:
 
 
 @dataclass
+class Dimmer:
+    """A tool with this fault."""
+
+    fault: str
+    name = "dim"
+    usage = "<dim>half</dim>: half"
+
+    def __call__(self, text):
+        if self.fault == "broken":
+            raise KeyError("bug")
+        if text != "half":
+            raise ToolError("dim to half")
+        return 5 if self.fault == "number" else "half"
+
+
+@dataclass
 class Switch:
     lamp: Lamp
     now: dict
     number: int
     looks: int = 0
-    tools = ()
+
+    @property
+    def tools(self):
+        return (Dimmer(self.lamp.tool),) * (1 + (self.lamp.tool == "twice"))
 
     def look(self):
         self.looks += self.lamp.forgetful
@@ -103,6 +124,22 @@ def test_a_sound_lamp_passes():
     ],
 )
 def test_a_fault_is_one_line(fault, said):
+    check_fault({fault: True}, said)
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("broken", "the tool dim called with '' fails with KeyError: 'bug': a faulty call raises ToolError"),
+        ("number", "the tool dim gives a text, not 5"),
+        ("twice", "two tools have one name: dim, dim"),
+    ],
+)
+def test_a_fault_of_a_tool_is_one_line(tool, said):
+    check_fault({"tool": tool}, said)
+
+
+def check_fault(faults, said):
     with pytest.raises(AssertionError, match=said) as raised:
-        check_world(Lamp(**{fault: True}))
+        check_world(Lamp(**faults), ("half",))
     assert "\n" not in str(raised.value)

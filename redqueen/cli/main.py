@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 
 from redqueen.cli import words as command_line
 from redqueen.cli.words import closest, only_word
@@ -173,8 +174,20 @@ def _done(words: Sequence[str]) -> int:
         print("; ".join(["redqueen: stopped", *map(str, stop.args)]), file=sys.stderr)
         return 130
     except SystemExit as stop:  # tyro has printed its help, or rich has found that nobody reads
+        if place := _of_the_user(stop):
+            print(f"redqueen: {visible(place)} has ended the command by sys.exit({stop.code!r:.40})", file=sys.stderr)
+            return 2
         return 0 if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
     return 0
+
+
+def _of_the_user(stop: SystemExit) -> str:
+    """The file and line of an exit that code of the user's has called, such as a world; "" for one of a library's."""
+    *_, (frame, line) = walk_tb(stop.__traceback__)
+    file = Path(frame.f_code.co_filename)
+    ours = Path(__file__).resolve().parents[1]
+    known = ours in file.resolve().parents or {"site-packages", "argparse.py"} & set(file.parts)
+    return "" if known or not file.is_file() else f"{file}, line {line},"
 
 
 def _command(name: str) -> Callable[[Sequence[str]], None]:

@@ -180,3 +180,15 @@ def test_a_recipe_is_checked_by_its_file_or_folder(tmp_path, line, monkeypatch):
 def test_what_is_not_there_is_answered_with_what_is_near(line):
     assert line("kuhn_pocker") == (2, "redqueen: there is no 'kuhn_pocker' to check: did you mean kuhn_poker?\n")
     assert "usage: redqueen check NAME" in line("zzzzzz")[1]
+
+
+def test_code_that_ends_the_process_is_named(tmp_path, capsys):
+    file = tmp_path / "quits.py"
+    file.write_text(
+        "import sys\nfrom redqueen.types import Task\n\n\nclass Quits:\n    name = 'quits'\n    repeatable = True\n\n"
+        "    def tasks(self):\n        return [Task('a', prompt='x')]\n\n    def held_out(self):\n"
+        "        return [Task('b', prompt='y')]\n\n    def open(self, task, seed):\n        sys.exit(3)\n"
+    )
+    assert main(["check", f"{file}:Quits"]) == 2
+    assert f"{file}, line 16, has ended the command by sys.exit(3)" in capsys.readouterr().err
+    assert main(["check", "--help"]) == 0

@@ -37,6 +37,9 @@ def mute_truncated(trajectories: Sequence[Trajectory], advantages: Sequence[np.n
     ]
 
 
+JUDGED_LATER = "single_reply:"  # begins the names of games whose score is always 0, as what is said is judged later
+
+
 def own_score(trajectory: Trajectory) -> float:
     """The seat's result (its verdict, or the game's score) without bonus or penalty; NaN without a verdict."""
     return result(trajectory.episode, trajectory.seat)
@@ -44,7 +47,8 @@ def own_score(trajectory: Trajectory) -> float:
 
 def paid_or_score(trajectory: Trajectory) -> float:
     """The seat's result, and for what has none of its own, such as a proposal, the sum of its rewards."""
-    has_result = "right" in trajectory.episode.outcome.facts or trajectory.episode.outcome.scores[trajectory.seat]
+    episode = trajectory.episode
+    has_result = "right" in episode.outcome.facts or not episode.game.startswith(JUDGED_LATER)
     return own_score(trajectory) if has_result else reward(trajectory)
 
 

@@ -76,9 +76,11 @@ class SelfEvolving:
 
     def observe_advantages(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> None:
         """Moves the value of every arm in the batch towards its mean |advantage|; `advantages` holds [N] for each
-        trajectory, and each trajectory counts once. Call it with the solver's trajectories, after the update."""
+        trajectory, and each trajectory counts once, one without a verdict (NaN) not at all. Call it with the
+        solver's trajectories, after the update."""
         sizes: dict[str, list[float]] = {}
         for trajectory, given in zip(trajectories, advantages, strict=True):
+            given = given[~np.isnan(given)]
             if len(given):
                 arm = self._known(self.arm_of(trajectory.episode.task), trajectory.episode.task)
                 sizes.setdefault(arm, []).append(float(np.abs(given).mean()))

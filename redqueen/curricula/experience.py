@@ -14,6 +14,7 @@ from math import isnan
 
 import numpy as np
 
+from redqueen.credit.filters import paid_or_score
 from redqueen.protocols import COUNT, FINITE, Key, Row, State, shaped
 from redqueen.records import EPISODE, episode_from_json, episode_to_json
 from redqueen.types import RedQueenError, Seat, Trajectory
@@ -131,7 +132,8 @@ def _task(trajectory: Trajectory) -> Hashable:
 
 
 def _paid(trajectory: Trajectory) -> bool:
-    return bool(trajectory.rewards.sum() > 0.0)
+    """Whether it was right or won, whatever else it was paid; of what has no result of its own, whether it was paid."""
+    return paid_or_score(trajectory) > 0.0
 
 
 TRAJECTORY = {"episode": EPISODE, "seat": Row(str, COUNT), "rewards": [FINITE], "parts": {...: [FINITE]}}

@@ -96,12 +96,16 @@ class TaskStore:
         gates: Sequence[str] = (),
         author_version: int = 0,
         step: int | None = None,
+        credits: Sequence[float] = (),
+        room: bool = True,
     ) -> list[str]:
         """Adds tasks; returns for each the empty string, or why it was refused: "duplicate of X", "full: ...", "the
         id X is taken".
 
-        `parents` holds for each task the ids of those it was made from. Lists among the facts become tuples. A step
-        before the store's own, or a task that cannot be stored, raises RedQueenError, and nothing is added."""
+        `parents` holds for each task the ids of those it was made from, `credits` its mean |advantage| where that is
+        known. Without `room` none leaves yet: `make_room` is called when the results of new tasks are known. Lists
+        among the facts become tuples. A step before the store's own, or a task that cannot be stored, raises
+        RedQueenError, and nothing is added."""
         if parents and len(parents) != len(tasks):
             raise RedQueenError(f"parents must be given for each of {len(tasks)} tasks, not for {len(parents)}")
         kept = [storable(task) for task in tasks]
@@ -118,14 +122,26 @@ class TaskStore:
                 self._held[task.id] = TaskHistory(
                     task, origin, tuple(made_from), tuple(gates), self.step, author_version, self._depth(made_from)
                 )
+                if credits:
+                    self.credit(task.id, credits[place])
         self._offered += len(kept)
-        evicted = self._make_room()
+        evicted = self.make_room() if room else set()
         for place, task in enumerate(kept):
             if not reasons[place] and task.id in evicted:
                 reasons[place] = f"full: {self.capacity} tasks are held, which the eviction prefers"
                 self._refused["full"] += 1
                 self._left -= 1
         return reasons
+
+    def make_room(self) -> set[str]:
+        """Lets tasks leave beyond the capacity, by `eviction`; returns their ids."""
+        excess = 0 if self.capacity is None else len(self._held) - self.capacity
+        if excess <= 0:
+            return set()
+        held = list(self._held.values())
+        leaving = self.eviction(held, excess, self.step)
+        assert len(set(leaving)) == excess, f"the eviction named {len(set(leaving))} tasks where {excess} are too many"
+        return {task.id for task in self._take_out([held[index].task.id for index in leaving])}
 
     def prune(self, leaves: Callable[[TaskHistory], bool]) -> list[Task]:
         """Removes and returns the tasks for which `leaves` is true: `prune(solved_at_least(0.9))`."""
@@ -256,15 +272,6 @@ class TaskStore:
     def _depth(self, parents: Sequence[str]) -> int:
         known = [self._held[parent].depth for parent in parents if parent in self._held]
         return 1 + max(known, default=0) if parents else 0
-
-    def _make_room(self) -> set[str]:
-        excess = 0 if self.capacity is None else len(self._held) - self.capacity
-        if excess <= 0:
-            return set()
-        held = list(self._held.values())
-        leaving = self.eviction(held, excess, self.step)
-        assert len(set(leaving)) == excess, f"the eviction named {len(set(leaving))} tasks where {excess} are too many"
-        return {task.id for task in self._take_out([held[index].task.id for index in leaving])}
 
     def _take_out(self, task_ids: Sequence[str]) -> list[Task]:
         leaving = [self._held.pop(task_id) for task_id in task_ids]

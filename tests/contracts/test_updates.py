@@ -39,7 +39,8 @@ VALUES = {
 DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sar", "sec"}
 LEAVES_OUT = {"svs", "spell"}
 LISTED = f"{Path(__file__).parent.parent / 'golden' / 'coin.py'}:CoinOfList"
-OWN = {"rlccf": {"questions": LISTED}}  # in free text all votes of models that were never trained are ties
+# in free text all votes of models that were never trained are ties
+OWN = {name: {"questions": LISTED} for name in ("rlccf", "evol_rl")}
 
 
 def config_of(name, learner=TINY, **chosen):

@@ -14,6 +14,7 @@ from redqueen.credit.filters import (
     paid_or_score,
     rows_with_advantage,
 )
+from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import take
 from redqueen.objectives.policy_gradient import ClippedRatio, Reinforce
@@ -23,9 +24,9 @@ from redqueen.types import Ask, Batch, Episode, Likelihoods, Outcome, Reply, Sea
 SEAT = Seat("solver")
 
 
-def trajectory(score, task="a", truncated=(False,), bonus=0.0):
+def trajectory(score, task="a", truncated=(False,), bonus=0.0, game="sums"):
     turns = tuple(Turn(Ask(SEAT, ()), Reply("", "learner", truncated=cut)) for cut in truncated)
-    episode = Episode("sums", Task(task), 0, turns, Outcome({SEAT: score}), (SEAT,))
+    episode = Episode(game, Task(task), 0, turns, Outcome({SEAT: score}), (SEAT,))
     rewards = np.zeros(len(turns))
     rewards[-1] = score + bonus
     return Trajectory(episode, SEAT, turns, rewards)
@@ -59,10 +60,18 @@ def test_a_group_is_even_by_the_score_of_the_game_and_not_by_its_shaping():
 
 def test_what_has_no_result_of_its_own_is_told_apart_by_its_reward():
     """A proposal is paid by the tries at its task: the episode itself scores nothing."""
-    proposals = [trajectory(0.0, bonus=0.5), trajectory(0.0, bonus=0.0)]
+    proposals = [trajectory(0.0, bonus=each, game=SingleReply("proposer").name) for each in (0.5, 0.0)]
     assert drop_even_groups(proposals, by_task_and_role) == []
     assert drop_even_groups(proposals, by_task_and_role, paid_or_score) == proposals
     assert paid_or_score(trajectory(1.0, bonus=0.1)) == 1.0
+
+
+def test_a_lost_match_is_lost_whatever_else_is_paid():
+    """A score of 0 is a result: the all-lost group is as even as the all-won one."""
+    for score in (0.0, 1.0):
+        group = [trajectory(score, bonus=each) for each in (0.05, 0.05, 0.0)]
+        assert list(map(paid_or_score, group)) == [score] * 3
+        assert drop_even_groups(group, by_task_and_role, paid_or_score) == []
 
 
 def test_a_verdict_counts_before_the_score_of_a_game_that_gives_none():

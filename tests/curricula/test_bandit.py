@@ -55,6 +55,14 @@ def test_the_reward_is_the_mean_size_over_an_arms_rollouts():
     assert bandit.values == {"x": 1.5, "y": 0.0, "z": 0.7}
 
 
+def test_rollouts_without_a_verdict_do_not_count():
+    bandit = SelfEvolving(arms("x", "y"), step_size=1.0)
+    trajectories = [rollout(Task("x0", "x")), rollout(Task("x1", "x")), rollout(Task("y0", "y"))]
+    bandit.values["y"] = 0.7
+    bandit.observe_advantages(trajectories, [np.array([-1.0]), np.array([np.nan]), np.array([np.nan])])
+    assert bandit.values == {"x": 1.0, "y": 0.7}
+
+
 @pytest.mark.slow
 def test_values_and_shares_settle_where_the_advantages_say():
     """Five arms of fixed solve rates, 2000 slots as 125 steps of 16, mean of 10 seeds, values meaned over the steps."""

@@ -1,6 +1,7 @@
 """Earlier attempts: what is kept, for how long, and how they repair a group that is all alike."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,14 @@ def test_many_failures_do_not_push_out_a_rare_success():
         experience.add([attempt("a", False, seed=9) for _ in range(8)], step)
     assert joined([attempt("a", False)] * 2, experience)[0].episode.seed == 1
     assert len(experience) == 1 + 4
+
+
+def test_wrong_attempts_that_are_paid_for_their_form_do_not_push_out_a_right_one():
+    experience = kept(attempt("a", True, seed=1))
+    for step in range(1, 4):
+        shaped = [attempt("a", False, seed=9) for _ in range(8)]
+        experience.add([replace(each, rewards=each.rewards + 0.05) for each in shaped], step)
+    assert joined([attempt("a", False)] * 2, experience)[0].episode.seed == 1
 
 
 def test_an_attempt_without_a_verdict_is_not_kept():

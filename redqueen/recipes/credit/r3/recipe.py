@@ -54,9 +54,9 @@ class Config:
     alpha: Positive = 1.0  # times the deviation of a group that an earlier attempt joined
     reflect_below: Annotated[Share, OnlyWith("game", "")] = 0.25
     """tau: mean result of the latest attempts at a task below which an old mistake is shown with it; 0 is never"""
-    rank: Annotated[Share, OnlyWith("game", "")] = 0.1  # R_max; 0 is no ranking
-    top: Annotated[Share, OnlyWith("game", "")] = 0.2  # p
-    brevity: Annotated[Amount, OnlyWith("game", "")] = 1.0  # times 1 - l / L, paid to what is right
+    rank: Share = 0.1  # R_max; 0 is no ranking
+    top: Share = 0.2  # p
+    brevity: Amount = 1.0  # times 1 - l / L, paid to what is right
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of an attempt that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level

@@ -70,9 +70,10 @@ class Stages:
     def observe(self, groups: Sequence[Group]) -> None:
         """Adds the problems with their results; drops those that nobody solves, and the easiest where the pool is
         full."""
-        self._pool.add([group.task for group in groups])
+        self._pool.add([group.task for group in groups], room=False)
         self._pool.observe(groups)
         self._pool.prune(lambda history: history.tries >= self._give_up and not history.solved)
+        self._pool.make_room()
 
     def metrics(self, groups: Sequence[Group]) -> Metrics:
         """The pool's figures, and the share of the groups whose attempts differ."""

@@ -119,8 +119,7 @@ class Histories:
             chosen = known[rng.randrange(len(known))]
             if quality(chosen) < 1.0:
                 child = self.continued(chosen, rng)
-                self._store.add([child], origin="continued", parents=[(group.task.id,)])
-                self._store.credit(child.id, spread)
+                self._store.add([child], origin="continued", parents=[(group.task.id,)], credits=[spread])
         self._store.observe(groups)
 
     def continued(self, episode: Episode, rng: Random) -> Task:

@@ -81,6 +81,10 @@ def test_of_too_many_problems_the_easiest_leave_and_missing_ones_are_drawn_anew(
     found.observe([group("a", *[True] * 4), group("b", *[False] * 4)])
     found.observe([group("c", *[False] * 4)])
     assert {task.id for task in found.hard(nothing, Random(0))} == {"b", "c"}
+    found = stages(pool=4)
+    found.observe([group(f"hard{n}", *[False] * 4) for n in range(4)])
+    found.observe([group(f"easy{n}", *[True] * 4) for n in range(4)])
+    assert {each.task.id for each in found._pool.histories()} == {f"hard{n}" for n in range(4)}
     alone = stages()
     alone.observe([group("a", False, False), group("unknown", None, None)])
     assert {task.id for task in alone.hard(nothing, Random(0))} == {"a", "unknown"}

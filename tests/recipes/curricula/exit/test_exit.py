@@ -143,6 +143,17 @@ def test_a_full_buffer_lets_go_of_the_lowest_spread_and_groups_without_verdict_a
     assert kept[0].depth == 1 or kept[0].depth == 0
 
 
+def test_a_full_buffer_takes_in_what_has_a_higher_spread():
+    found = histories(buffer=2)
+    for first in range(0, 40, 10):
+        found.observe([group(*[False] * 9, True, first=first)], Random(first))  # a variance of .09
+    before = {each.task.id for each in found._store.histories()}
+    found.observe([group(*[False] * 5, *[True] * 5, first=90)], Random(1))  # .25
+    after = found._store.histories()
+    assert {each.task.id for each in after} != before
+    assert max(each.credit for each in after) == pytest.approx(0.25)
+
+
 @pytest.mark.filterwarnings("ignore:rewrites shows")  # how many moves are left, which no exact measure can do without
 def test_a_chain_goes_on_from_its_last_attempt(tmp_path):
     config = exit_.Config(

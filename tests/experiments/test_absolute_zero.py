@@ -17,7 +17,7 @@ def test_a_warm_start_first_shows_right_answers_and_then_nearly_none():
 
 @pytest.mark.parametrize(("text", "share"), [("120+7", 1.0), ("99+99", 0.0), ("no sum", 0.0), ("1200+7", 0.0)])
 def test_a_proposer_is_known_by_the_share_of_long_sums_that_it_writes(text, share):
-    assert asked(Constant(text)) == {ASKED: share}
+    assert asked(Constant(text), 0) == {ASKED: share}
 
 
 def test_who_asks_what_is_easy_solves_as_who_asks_all_alike():

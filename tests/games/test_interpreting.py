@@ -207,8 +207,8 @@ def test_counts_are_whole_numbers_of_all_roles(text):
 
 
 def test_an_outcome_that_never_comes_is_refused():
-    end = {"scores": {"a": 0}}
-    root = {"chance": "c", "outcomes": [{"p": 1, "then": end}, {"p": 0, "then": end}]}
+    go = {"role": "a", "state": "Go.", "choices": {"on": {"scores": {"a": 0}}}}
+    root = {"chance": "c", "outcomes": [{"p": 1, "then": go}, {"p": 0, "then": go}]}
     assert wrong_tree(json.dumps(root), ("a",)) == "Chance 'c' has an outcome of probability 0: leave it out."
 
 

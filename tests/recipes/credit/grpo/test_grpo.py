@@ -1,6 +1,7 @@
 """GRPO on questions, on majorities and on games."""
 
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -23,6 +24,8 @@ from redqueen.types import Ask, Episode, Group, Message, Outcome, RedQueenError,
 ENDING = Speech(stop=tuple("0123456789aeiou "))
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=12, solver=ENDING)
 SOLVER = Seat("solver")
+# in free text all votes of a model that was never trained are ties
+LISTED = f"{Path(__file__).parents[3] / 'golden' / 'coin.py'}:CoinOfList"
 
 
 def said(*answers, cut=()):
@@ -106,11 +109,13 @@ def test_settings_of_questions_are_refused_with_a_game():
 
 def test_a_second_update_on_a_batch_is_clipped_and_the_first_is_not(tmp_path):
     learner = replace(TINY, learning_rate=0.5)
-    one = metrics(trained(grpo, small(learner=learner, steps=4, answers="majority"), tmp_path / "one"))
+    one = metrics(
+        trained(grpo, small(learner=learner, questions=LISTED, steps=4, answers="majority"), tmp_path / "one")
+    )
     two = metrics(
         trained(
             grpo,
-            small(learner=learner, steps=4, answers="majority", update=Update(updates_per_batch=3)),
+            small(learner=learner, questions=LISTED, steps=4, answers="majority", update=Update(updates_per_batch=3)),
             tmp_path / "two",
         )
     )
@@ -119,7 +124,9 @@ def test_a_second_update_on_a_batch_is_clipped_and_the_first_is_not(tmp_path):
 
 
 def test_the_distance_from_the_start_is_priced(tmp_path):
-    lines = metrics(trained(grpo, small(update=Update(kl=0.5), answers="majority", steps=3), tmp_path))
+    lines = metrics(
+        trained(grpo, small(update=Update(kl=0.5), questions=LISTED, answers="majority", steps=3), tmp_path)
+    )
     assert lines[0]["reference_kl"] == pytest.approx(0.0, abs=1e-6)
     assert lines[-1]["reference_kl"] > 0.0
 

@@ -291,6 +291,9 @@ RANKED = "ranking/groups"  # whose attempts are compared with each other: one ha
 def described(name: str) -> Figure:
     """What a figure is. A name has its own words, those of its beginning ("accuracy/hard": "held-out accuracy, hard")
     or those of its end ("solver/loss": "loss of solver"); an unknown one keeps its name."""
+    if name.endswith("_unknown") and _named(name) is None:
+        known = described(name.removesuffix("_unknown"))
+        return replace(known, words=f"{known.words}: without a verdict", unit=SHARE, better="")
     parts = name.split("/")
     for start in range(len(parts)):
         for end in range(len(parts), start, -1):
@@ -324,7 +327,8 @@ def _named(name: str) -> Figure | None:
 
 @cache
 def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(r"\*", "(.+)"))
+    anything = "([^/]+)" if "@" in pattern else "(.+)"  # "pass@8/hard" is of 8 attempts
+    return re.compile(re.escape(pattern).replace(r"\*", anything))
 
 
 def _matched(pattern: str, name: str) -> re.Match[str] | None:

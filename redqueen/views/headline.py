@@ -84,10 +84,19 @@ def told(lines: Sequence[Line], bases: Mapping[str, Basis], score: str = "") -> 
     user has named as the run's score."""
     names = list(dict.fromkeys(name for line in lines for name, value in line.items() if _is_number(value)))
     figure = score if score in names else headline(names)
-    basis = bases.get(figure, Basis())
+    basis = _with_verdicts(bases.get(figure, Basis()), lines, figure)
     points = course(lines, figure, basis)
     said = UNKNOWN if RANKED in names and not points else sentence(figure, points, basis)
     return Headline(figure, said, alarms(lines), points, basis)
+
+
+def _with_verdicts(basis: Basis, lines: Sequence[Line], figure: str) -> Basis:
+    """The basis of as many problems as had a verdict when the figure was last measured."""
+    last = next((line for line in reversed(lines) if _is_number(line.get(figure))), {})
+    known = basis.count * (1.0 - last.get(f"{figure}_unknown", 0.0))
+    if figure.startswith("pass@"):  # a share of problems, which stands with their number
+        known = min(known, last.get("rests_on", {}).get(figure) or known)
+    return replace(basis, count=max(int(known + 1e-6), 1)) if basis.count and not basis.exact else basis
 
 
 # --- the sentence --------------------------------------------------------------------------------------------------
@@ -142,6 +151,10 @@ def sentence_of_seeds(figure: str, courses: Sequence[Sequence[Point]]) -> str:
     measured = [points for points in courses if len(points) > 1]
     if len(measured) < 2:
         return ""
+    shared = set.intersection(*({point.step for point in points} for points in measured))
+    if len(shared) > 1:  # from the first to the last step that all have measured
+        ends_at = (min(shared), max(shared))
+        measured = [[point for point in points if point.step in ends_at] for points in measured]
     changes = student_interval([points[-1].value - points[0].value for points in measured])
     ends = [
         Point(

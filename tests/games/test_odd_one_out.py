@@ -7,9 +7,13 @@ from random import Random
 import pytest
 
 from redqueen.contracts import games as contract
+from redqueen.games.catalogue import find_game
 from redqueen.games.odd_one_out import OddOneOut, called, clue_scores, worth
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.measures.of_games import usual_measures
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Scripted, Uniform
+from redqueen.players.tabular import TabularPolicy
 from redqueen.types import Match, RedQueenError, Seat, Task
 
 
@@ -104,3 +108,9 @@ def test_deals_beyond_the_sample_are_held_out():
 def test_a_game_that_cannot_be_is_refused(rules, said):
     with pytest.raises(RedQueenError, match=said):
         OddOneOut(**rules)
+
+
+def test_seats_that_differ_from_task_to_task_have_no_exact_measure():
+    with pytest.raises(RedQueenError, match="exact measures need the same seats in all"):
+        GameTree(find_game("odd_one_out"))
+    assert usual_measures(find_game("odd_one_out"), TabularPolicy(), 0, matches=2)

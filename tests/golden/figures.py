@@ -48,10 +48,11 @@ ON_COIN = (
     "spar",
     "retool",
 )
-ON_LISTED = ("knowrl", "rlccf")  # whose untrained model must write a task now and then, or agree with itself
+ON_LISTED = ("knowrl", "rlccf", "evol_rl")  # whose untrained model must write a task now and then, or agree with itself
 FURTHER = {
     "self_evolution": {"keep": "all"},  # whose untrained critic accepts nothing
     "spar": {"keep": "right"},  # the same
+    "b_star": {"thresholds": (0.0,)},  # of which no untrained reply is right
     "verltool": {"game": f"working:{HERE / 'coin.py'}:Purse"},  # an untrained model writes no query
 }
 UNSTEADY = ("comas", "rlsp")  # whose steps after an update turn on how the processor rounds: their first is kept

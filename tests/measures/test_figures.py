@@ -19,6 +19,8 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "figures.json"
         ("payoff/uniform", "score against uniform", "score a game", "higher"),
         ("solver/reward/solver", "mean reward, solver (solver)", "", "higher"),
         ("pass@8", "held-out problems solved in 8 attempts (pass@8)", SHARE, "higher"),
+        ("pass@8/2_digits", "held-out problems solved in 8 attempts (pass@8), 2 digits", SHARE, "higher"),
+        ("majority_unknown", "held-out accuracy of the majority vote: without a verdict", SHARE, ""),
         ("train/accuracy_1", "in training: accuracy 1", "", ""),
         ("attack_success", "success of held-out attacks", SHARE, "lower"),
         ("entropy", "entropy of the policy", "nats a token", ""),

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -44,6 +45,14 @@ def test_a_rise_beyond_chance_names_both_ends_the_problems_and_the_interval():
         "Held-out accuracy rose from 12.5% at step 0 to 50.0% at step 2 on 64 problems, 8 attempts each; the change, "
         "+37.5 points (95% interval +21.8 to +50.8 points), is more than chance explains."
     )
+
+
+def test_problems_without_a_verdict_are_not_counted():
+    all_known = said("accuracy", 0.2, 0.6, basis=PROBLEMS)
+    half = said("accuracy", 0.2, 0.6, basis=PROBLEMS, accuracy_unknown=0.5)
+    assert f"on {PROBLEMS.count} problems" in all_known and f"on {PROBLEMS.count // 2} problems" in half
+    assert half.endswith(said("accuracy", 0.2, 0.6, basis=replace(PROBLEMS, count=PROBLEMS.count // 2))[-40:])
+    assert "on 7 problems" in said("pass@8", 0.2, 0.6, basis=PROBLEMS, score="pass@8", rests_on={"pass@8": 7})
 
 
 def test_a_small_change_is_no_more_than_chance():
@@ -148,6 +157,14 @@ def test_wilson_and_the_difference_of_shares_are_those_of_newcombe():
     )
     found = change(few, many)  # Newcombe 1998, example (a), method 10
     assert (found.mean, found.low, found.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+
+
+def test_seeds_are_compared_at_the_last_step_that_all_have_measured():
+    courses = [
+        course(lines("exploitability", *values), "exploitability", Basis())
+        for values in ((0.5, 0.4, 0.3, 0.0), (0.5, 0.4, 0.2))
+    ]
+    assert "from 0.5 at step 0 to 0.25 at step 2, the mean of 2 seeds" in sentence_of_seeds("exploitability", courses)
 
 
 def test_of_several_seeds_the_spread_of_their_changes_counts():

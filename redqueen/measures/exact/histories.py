@@ -135,6 +135,11 @@ class _Explorer:
     def _end(self, number: int, scores: Mapping[Seat, float]) -> None:
         roles = self.game.roles
         self.seats = self.seats or tuple(sorted(scores, key=lambda seat: (roles.index(seat.role), seat.number)))
+        if set(scores) != set(self.seats):
+            raise RedQueenError(
+                f"{self.game.name} has {', '.join(map(str, self.seats))} in one task and "
+                f"{', '.join(map(str, scores))} in another: exact measures need the same seats in all"
+            )
         self._ends[number] = tuple(float(scores[seat]) for seat in self.seats)
 
     def _state(self, ask: Ask, said: tuple[str, ...], past: _Past | None) -> int:

@@ -16,7 +16,8 @@ const linked = (place, text) => make("a", { href: "#episodes", onclick: () => op
 // --- curves: a line for each run, or for each group of runs that differ in the seed alone, with its interval ------
 
 // Student's t at 97.5 % for 1, 2, ... degrees of freedom
-const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101, 2.093, 2.086];
+const student = (degrees) => T[degrees - 1] || 1.96 + 2.45 / degrees; // to .003 of the quantile
 // [{step, mean, low, high, count}] of some courses, each [[step, value, low, high], ...]; the bounds of one course are its own
 function joined(courses) {
   const at = new Map();
@@ -26,7 +27,7 @@ function joined(courses) {
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
     if (values.length < 2) return { step, mean, low: points[0][2] ?? null, high: points[0][3] ?? null, count: 1 };
     const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1));
-    const half = ((T[values.length - 2] || 1.96) * deviation) / Math.sqrt(values.length);
+    const half = (student(values.length - 1) * deviation) / Math.sqrt(values.length);
     return { step, mean, low: mean - half, high: mean + half, count: values.length };
   });
 }
@@ -151,7 +152,7 @@ function mainCurve() {
   if (!name) return null;
   const series = GROUPS.map((group) => ({ group, points: group.figure === name ? joined(group.points) : course(group, name) })).filter((each) => each.points.length);
   const start = series.length === 1 ? series[0].points[0] : null;
-  const found = Object.entries(data.runs[0].references).filter(([, value]) => Number.isFinite(value));
+  const found = Object.entries(data.runs[0].references).filter(([label, value]) => Number.isFinite(value) && data.runs.every((run) => run.references[label] === value));
   const rough = (value) => told(name, +value.toPrecision(3));
   const references = found.map(([label, value]) => [start && rough(start.mean) === rough(value) ? `start, ${label}: ${rough(value)}` : `${label}: ${rough(value)}`, value]);
   if (start && !found.some(([, value]) => rough(start.mean) === rough(value))) references.push([`start: ${rough(start.mean)}`, start.mean]);

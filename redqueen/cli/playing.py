@@ -143,9 +143,11 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any], lines: Sequence[
             else ""
         )
         chance = f", log-probability {turn.reply.logprobs.sum():.3f}" if len(turn.reply.logprobs) else ""
+        who = f"{_shown(turn.reply.player)} v{turn.reply.version}{chance}"
+        who = f"demonstrated to {_shown(turn.reply.player)}" if turn.reply.recited else who
         console.print(
             f"[bold]{_shown(seat)} says{_shown(line.removeprefix(seat))}:[/bold] {_shown(turn.reply.text)}\n"
-            f"  [dim]{_shown(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
+            f"  [dim]{who}{given}[/dim]",
             highlight=False,
         )
     console.rule(style="dim")

@@ -34,10 +34,10 @@ def tokenizer_of(folder: Path) -> Decoder | None:
 
 
 def words_of(reply: Reply, tokenizer: Decoder | None) -> list[list[Any]]:
-    """[[text, log-probability, free]] for each token, whose texts joined are the reply; empty without a tokenizer.
-    A token is not free if the legal replies left no other."""
+    """[[text, log-probability, free]] for each token, whose texts joined are the reply; empty without a tokenizer, and
+    for a demonstration, which nobody sampled. A token is not free if the legal replies left no other."""
     tokens = reply.tokens.tolist()
-    if tokenizer is None or not tokens or len(reply.logprobs) != len(tokens):
+    if tokenizer is None or not tokens or len(reply.logprobs) != len(tokens) or reply.recited:
         return []
     free = free_positions(reply.legal_tokens, tuple(tokens))
     try:
@@ -57,7 +57,7 @@ def _pieces(tokens: Sequence[int], tokenizer: Decoder) -> list[str]:
     pieces, begin, before = [], 0, ""
     for count in range(1, len(tokens) + 1):
         text = tokenizer.decode(list(tokens[begin:count]))
-        whole = text.rstrip("�")
+        whole = text if count == len(tokens) else text.rstrip("�")
         pieces.append(whole[len(before) :] if whole.startswith(before) else "")
         before = whole if whole.startswith(before) else before
         if count - begin >= 2 * WINDOW and text == before:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from redqueen.cli.main import main
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.recipes.games import spiral
 from redqueen.runs.folder import stored_episodes
@@ -75,3 +76,21 @@ def test_the_tokenizer_is_that_of_the_newest_checkpoint(tmp_path):
 def test_a_reward_that_nobody_knows_is_shown_as_none():
     """An attempt without a verdict, as where no majority was found, stands as null in its record."""
     assert [_at([0.5, None], place) for place in range(3)] == [0.5, None, None]
+
+
+def test_a_reply_that_ends_within_a_character_keeps_its_mark(tokenizer):
+    tokens = np.array(tokenizer.encode("bet 日", add_special_tokens=False))[:-1]
+    found = words_of(Reply("x", tokens=tokens, logprobs=np.zeros(len(tokens))), tokenizer)
+    assert "".join(piece for piece, _, _ in found) == tokenizer.decode(tokens.tolist())
+    assert found[-1][0].endswith("�")
+
+
+def test_a_demonstration_is_told_as_one_and_has_no_chances(tokenizer, tmp_path, capsys):
+    words = "train cold_start --questions sums --model tiny:hidden=16,heads=2 --steps 1 --demonstrations-per-step 2"
+    assert main([*words.split(), "--problems", "2", "--output", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["replay", str(tmp_path / "run"), "0.0"]) == 0
+    shown = capsys.readouterr().out
+    assert "demonstrated to learner" in shown and "log-probability" not in shown
+    text = Reply("bet", tokens=np.array([5]), logprobs=np.zeros(1), recited=True)
+    assert words_of(text, tokenizer) == []

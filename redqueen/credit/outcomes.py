@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 from typing import Any
 
@@ -67,6 +67,13 @@ def vote(group: Group, count_missing: bool = True, truncated: Truncated = "wrong
     a tie is `undecided`."""
     counted = [each for each in group.attempts if truncated != "unknown" or not cut_off(each)]
     return Majority(count_missing, by_value, undecided=undecided).label(answers(counted, truncated))
+
+
+def doubt(shape: Callable[[float], float], groups: Sequence[Group], truncated: Truncated) -> np.ndarray:
+    """[groups] the `shape` at the majority's share of the attempts of each; NaN (unknown) for a group of which fewer
+    than two attempts count, as where those that were cut off are unknown."""
+    votes = [vote(group, truncated=truncated) for group in groups]
+    return np.array([shape(each.share) if each.total > 1 else nan for each in votes])
 
 
 def calls(group: Group) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from random import Random
 
 from redqueen.credit.outcomes import rate, vote
@@ -44,11 +45,11 @@ def within(groups: Sequence[Group], lowest: float, highest: float) -> list[Task]
 
 
 def verified_pairs(trajectories: Sequence[Trajectory], below: float = 0.5) -> tuple[list[Trajectory], list[Trajectory]]:
-    """The right attempts and for each a wrong one of the same group, of groups with a solve rate under `below`; a group
-    has as many pairs as right attempts."""
+    """The right attempts and for each a wrong one of the same group, of groups with a solve rate under `below`, those
+    without a verdict left out; a group has as many pairs as right attempts."""
     chosen, rejected = list[Trajectory](), list[Trajectory]()
     for number in dict.fromkeys(each.group for each in trajectories):
-        group = [each for each in trajectories if each.group == number]
+        group = [each for each in trajectories if each.group == number and not isnan(each.rewards.sum())]
         right = [each for each in group if each.rewards.sum() >= 1.0]
         wrong = [each for each in group if each.rewards.sum() < 1.0]
         if len(right) < below * len(group):

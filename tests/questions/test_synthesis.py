@@ -70,6 +70,14 @@ def test_pairs_are_of_hard_tasks_one_wrong_attempt_for_each_right_one():
     assert len(verified_pairs(trajectories, below=0.75)[0]) == 3
 
 
+def test_attempts_without_a_verdict_do_not_make_a_task_hard():
+    groups = graded(DOMAIN, attempts(SOLVE, TASKS[:1], Says(*["2"] * 3, "0", *["0"] * 4), 8, Random(0)))
+    facts = [each.outcome.facts["right"] for each in groups[0].attempts]
+    half = with_facts(groups, [{"right": each if at < 4 else None} for at, each in enumerate(facts)])
+    assert sum(facts) == 3
+    assert verified_pairs(score(half, correct), below=0.5) == ([], []), "three of the four that are known are right"
+
+
 def test_a_task_that_was_drawn_twice_makes_pairs_in_each_of_its_groups():
     groups = graded(DOMAIN, attempts(SOLVE, TASKS[:1] * 2, Says("2", "0", "0", "0", "0", "0"), 3, Random(0)))
     chosen, rejected = verified_pairs(score(groups, correct), below=0.5)

@@ -21,7 +21,8 @@ A table learns each task by itself, and all that can be done is new to it; only 
 Differences: the policy learns after every batch (there once a phase, from all it played). A is that of the final result
 (in the paper mixed with that of the next step). The critic is one head taught by squared error (there two, by
 cross-entropy, of which the lower counts). New tasks can be done by construction (there a model is asked). A task that
-was set and is done at every attempt of a phase leaves.
+was set and is done at every attempt of a phase leaves. L is taken over 2 beta^2, which moves no minimum: a step by
+AdamW is the same, one of a table another.
 """
 
 from __future__ import annotations

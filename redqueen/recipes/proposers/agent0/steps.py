@@ -10,7 +10,7 @@ import numpy as np
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import Tent
 from redqueen.credit.novelty import Repetition
-from redqueen.credit.outcomes import calls, vote
+from redqueen.credit.outcomes import calls, doubt
 from redqueen.curricula.draws import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped, with_tool
@@ -58,7 +58,7 @@ class Rewards:
         """What each proposal earns by the votes of the answers to its task and by the calls of a tool in them, less its
         cluster's share of all proposals; nothing if it is no task."""
         repeated = self._repetition.of_tasks(written)
-        unsure = np.array([self._unsure.at(vote(group, truncated=self._truncated).share) for group in answers])
+        unsure = doubt(self._unsure.at, answers, self._truncated)
         called = np.array([self._per_call * min(calls(group), self._most_calls) for group in answers])
         earned = {"uncertainty": unsure, "calls": called}
         return FromBelow(answers, earned | {"repetition": -np.minimum(repeated, unsure + called)})

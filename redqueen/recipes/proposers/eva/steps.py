@@ -102,10 +102,11 @@ class Creator:
         return evolved + rng.sample(others, min(self._count - len(evolved), len(others)))
 
     def observe(self, answers: Sequence[Group]) -> None:
-        """Records the answered prompts as the last round."""
+        """Records the answered prompts as the last round, without those of which no answer has a reward."""
         self._last.prune(lambda history: True)
         self._last.add([group.task for group in answers])
         self._last.observe(answers)
+        self._last.prune(lambda history: not history.results)
 
     def figures(self, answers: Sequence[Group]) -> Metrics:
         """`evolved`, the share of the prompts that are no seeds, and `info`, their mean."""

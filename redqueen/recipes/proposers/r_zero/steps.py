@@ -9,7 +9,7 @@ import numpy as np
 from redqueen.credit.group_rewards import FromBelow, WithForm
 from redqueen.credit.learnability import Tent
 from redqueen.credit.novelty import Repetition
-from redqueen.credit.outcomes import vote
+from redqueen.credit.outcomes import doubt
 from redqueen.curricula.draws import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.questions.labels import held_to_label, labelled
@@ -38,7 +38,7 @@ class Rewards:
         """What each proposal earns by the votes of the answers to its task, less its cluster's share of all proposals;
         nothing if it is no task."""
         repeated = self._repetition.of_tasks(written)
-        unsure = np.array([self._unsure.at(vote(group, truncated=self._truncated).share) for group in answers])
+        unsure = doubt(self._unsure.at, answers, self._truncated)
         if self._as_coded:  # -1 for a proposal that is no task, which is a cluster of its own
             return FromBelow(answers, {"uncertainty": unsure, "repetition": -repeated}, -1.0 - 1.0 / len(written))
         earned = {"uncertainty": unsure}

@@ -28,7 +28,7 @@ def find_varying(spec: str) -> Varying:
 
 class Rewards:
     """What the roles earn: the solver 1 for a right answer, the synthesiser 1 for a variant whose accuracy lies within
-    `paid`, both ends included."""
+    `paid`, both ends included, but nothing where none or all of the attempts are right."""
 
     solver = correct
 

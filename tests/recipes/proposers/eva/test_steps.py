@@ -65,6 +65,13 @@ def test_seeds_are_drawn_uniformly():
     assert sum((count - expected) ** 2 / expected for count in drawn.values()) < 74.9  # chi-square, 49 degrees, p = .01
 
 
+def test_a_prompt_whose_answers_have_no_reward_is_not_rewritten():
+    made = creator(10, 1.0)
+    rated, other = DOMAIN.problems("5_numbers", 2, Random(0))
+    made.observe([*attempts_at(rated, [0.0, 1.0]), *attempts_at(other, [None, None])])
+    assert [each.task.id for each in made._last.histories()] == [rated.id]
+
+
 def test_draws_match_the_shares_of_info():
     """Row 7 of the tests in the cards: 20 families of known spread, 10,000 draws, p > .01."""
     spreads, low = np.arange(20) / 20, 0.3

@@ -96,7 +96,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "guesting:guest",
         "add NAME PACKAGE..., list, remove NAME: environments of their own for worlds that other packages bring",
     ),
-    "list": ("listing:list_things", "{recipes,games,questions,models,players,presets}: what can be named"),
+    "list": ("listing:list_things", "{recipes,games,questions,worlds,models,players,presets}: what can be named"),
     "doctor": (
         "doctor:doctor",
         "[--backend tinker --url URL]: what is installed, what is missing; or what a server can do",

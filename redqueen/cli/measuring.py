@@ -49,7 +49,7 @@ class EvaluateOptions:
     game: Annotated[str | None, unset("GAME")] = None
     """another game than the one it was trained on"""
     step: Annotated[int | None, unset("INT")] = None
-    """the checkpoint after this many updates; the newest by default"""
+    """the checkpoint after this many steps; the newest by default"""
     against: tuple[str, ...] = ("uniform",)
     """opponents in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
     matches: Count = 200

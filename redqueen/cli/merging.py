@@ -30,7 +30,7 @@ class MergeOptions:
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
     """a new or empty folder for the model"""
     step: Annotated[int | None, unset("INT")] = None
-    """the checkpoint after this many updates; the newest by default"""
+    """the checkpoint after this many steps; the newest by default"""
 
 
 def merge(words: Sequence[str]) -> None:

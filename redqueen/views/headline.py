@@ -270,7 +270,8 @@ def _on(figure: str, basis: Basis) -> str:
         return ""
     each = f", {basis.attempts} attempts each" if basis.attempts > 1 else ""
     of = basis.of.removeprefix("held-out ") if "held-out" in described(figure).words else basis.of
-    return f" on {basis.count} {of or 'items'}{each}"
+    of = of or "items"
+    return f" on {basis.count} {of.removesuffix('s') if basis.count == 1 else of}{each}"
 
 
 def _sure(figure: str, point: Point) -> str:

@@ -52,6 +52,7 @@ def test_problems_without_a_verdict_are_not_counted():
     half = said("accuracy", 0.2, 0.6, basis=PROBLEMS, accuracy_unknown=0.5)
     assert f"on {PROBLEMS.count} problems" in all_known and f"on {PROBLEMS.count // 2} problems" in half
     assert half.endswith(said("accuracy", 0.2, 0.6, basis=replace(PROBLEMS, count=PROBLEMS.count // 2))[-40:])
+    assert "on 1 problem, 8 attempts" in said("accuracy", 0.0, 1.0, basis=replace(PROBLEMS, count=1))
     assert "on 7 problems" in said("pass@8", 0.2, 0.6, basis=PROBLEMS, score="pass@8", rests_on={"pass@8": 7})
 
 

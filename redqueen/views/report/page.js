@@ -59,7 +59,7 @@ function chart(name, series, { width, height, references = [], planned = 0, died
   for (const value of rows.filter((value) => value >= bottom && value <= top)) svg.append(make("line", { class: "axis", x1: left, x2: right, y1: y(value), y2: y(value) }), make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, told(name, value)));
   const steps = ticks(0, last, Math.max(2, Math.floor((right - left) / 90))).filter((step) => step <= last && Number.isInteger(step) && (step === last || x(last) - x(step) > 44));
   for (const step of [...new Set([...steps, last])]) svg.append(make("text", { x: x(step), y: lower + 16, "text-anchor": large ? "middle" : step === last ? "end" : step ? "middle" : "start" }, step === last && !large ? `step ${step}` : String(step)));
-  if (large) svg.append(make("text", { class: "title", x: (left + right) / 2, y: height - 4, "text-anchor": "middle" }, "step (updates done)"));
+  if (large) svg.append(make("text", { class: "title", x: (left + right) / 2, y: height - 4, "text-anchor": "middle" }, "steps done"));
   if (died !== null) svg.append(make("rect", { class: "unreached", x: x(died), y: upper, width: Math.max(right - x(died), 0), height: lower - upper }), make("line", { class: "died", x1: x(died), x2: x(died), y1: upper, y2: lower }));
   for (const { group, points } of series) {
     const known = points.filter((point) => point.low !== null && point.high !== null);

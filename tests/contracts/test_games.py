@@ -217,7 +217,7 @@ def test_a_game_that_keeps_the_contract_is_told_so_in_one_line() -> None:
         (Lopsided(), "promises a zero sum"),
         (Moody(), "chance must come from the task or from rng"),
         (Endless(), "does not end"),
-        (Forgetful(), "an ask must hold the seat's own moves"),
+        (Forgetful(), "an ask must tell what the seat saw and did before"),
         (Lenient(), "facts\\['forfeit'\\]"),
         (Twins(), "two tasks with the id 'a'"),
         (Rotten(roles=("first", "first")), "names a role twice"),

@@ -40,8 +40,10 @@ def prompts(words: Sequence[str]) -> None:
     unasked = [name for name in roles if seat_of(type(config), name) not in heard]
     if unasked:
         print(f"not asked in two small steps of this model: {', '.join(unasked)}")
-    name = roles[-1] if roles else SOLVER
-    print(f"--{name}.prompt FILE puts a prompt of your own around one, in a text with {{prompt}} in its place")
+    if not heard:
+        print("no language model was asked, and a table is shown no prompt: name one, --model MODEL")
+    if name := roles[-1] if roles else SOLVER if SOLVER in heard else "":
+        print(f"--{name}.prompt FILE puts a prompt of your own around one, in a text with {{prompt}} in its place")
 
 
 def shown(speaker: Speaker, ask: Ask) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
@@ -60,7 +61,9 @@ def train(words: Sequence[str]) -> None:
     check_settings(config)
     folder = options.output or _unused(Path("outputs") / f"{_title(name)}-{options.seed}")
     if holds_run(folder):
-        raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
+        raise RedQueenError(
+            f"{folder} already holds a run: choose another --output, or redqueen resume {quote(str(folder))}"
+        )
     config, too_long = fitting(config)
     command = ["redqueen", "train", *words]
     found = described(name, config, options.seed, options.schedule, options.watch, command)

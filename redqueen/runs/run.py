@@ -32,6 +32,7 @@ from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
 from random import Random
+from shlex import quote
 from typing import Any, Protocol
 
 import numpy as np
@@ -580,7 +581,7 @@ def to_go_on(folder: Path) -> str:
     """The command that goes on with a run, and from which step."""
     saved = checkpoints(folder)
     since = f"from step {facts_of(saved[-1])['step']}" if saved else "from the start, as nothing is saved yet"
-    return f"go on {since} with: redqueen resume {folder}"
+    return f"go on {since} with: redqueen resume {quote(str(folder))}"
 
 
 def batch_tensors(batch: Any) -> dict[str, Any]:
@@ -745,7 +746,9 @@ def read_final(folder: Path) -> Line:
     try:
         return checked_line(read_json(path), str(path)) if path.exists() else {}
     except Damaged as error:
-        raise Damaged(f"{path} is cut short or was changed: remove it and redqueen resume {folder} ({error})") from None
+        raise Damaged(
+            f"{path} is cut short or was changed: remove it and redqueen resume {quote(str(folder))} ({error})"
+        ) from None
 
 
 class SettingsFile:

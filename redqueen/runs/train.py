@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
@@ -68,7 +69,7 @@ def train(
         if others:
             raise RedQueenError(
                 f"{folder} holds a run of another {' and '.join(others)}: choose another folder, or "
-                f"redqueen resume {folder}"
+                f"redqueen resume {quote(str(folder))}"
             )
         wanted = found
     return trained(module, wanted, begun(folder, wanted, watchers))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeGuard
 
@@ -321,12 +322,12 @@ def ending(folder: Path, config: Mapping[str, Any], lines: Sequence[Line], final
         )
     error = _error(folder)
     if error.endswith((INTERRUPTED, TERMINATED)):
-        return Ending("stopped", f"interrupted after {of_all}", f"redqueen resume {folder} goes on")
+        return Ending("stopped", f"interrupted after {of_all}", f"redqueen resume {quote(str(folder))} goes on")
     if not error and _is_trained(folder, lines):
         return Ending("running", f"still training, {of_all} done")
     if not error:
         error = "It left no error: it was killed, ran out of memory, or its machine went down. "
-        error += f"redqueen resume {folder} goes on."
+        error += f"redqueen resume {quote(str(folder))} goes on."
     return Ending("died", f"died after {of_all}", error)
 
 

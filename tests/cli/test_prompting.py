@@ -42,3 +42,11 @@ def test_a_role_that_was_not_asked_is_named(capsys):
 def test_a_recipe_must_be_named(capsys):
     assert main(["prompts"]) == 2
     assert "name a recipe: redqueen prompts RECIPE" in capsys.readouterr().err
+
+
+def test_a_prompt_of_ones_own_is_offered_only_where_it_is_taken(capsys):
+    assert main(["prompts", "spiral", "--model", "tiny:hidden=16,heads=2"]) == 0
+    assert ".prompt FILE" not in capsys.readouterr().out
+    assert main(["prompts", "magnetic"]) == 0
+    said = capsys.readouterr().out
+    assert "no language model was asked, and a table is shown no prompt" in said and ".prompt FILE" not in said

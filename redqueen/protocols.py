@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 Play = Generator[list[Ask], list[Reply], Outcome]
 State = Mapping[str, Any]  # nested dicts and lists of numbers, strings, arrays and tensors
+Heard = Callable[[int, Any], object]  # is told the place of what was asked for, and what came there
 Key = Callable[[Trajectory, int], Hashable]  # turns with equal keys are compared with one another
 
 

@@ -17,7 +17,7 @@ from redqueen.measures.first_replies import Answered, answered_questions, as_tex
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, Remarks, State, has
 from redqueen.questions.asking import SOLVE, graded, tasks_among
-from redqueen.questions.labels import labels_right
+from redqueen.questions.labels import votes_right
 from redqueen.questions.verdicts import Truncated, share_right
 from redqueen.types import Basis, Group, Mean, Metrics, Refusal, Task, mean_of
 
@@ -101,12 +101,9 @@ class HeldOut:
 
     def _of_votes(self, groups: Sequence[Group], known: Metrics) -> Metrics:
         votes = [vote(group, truncated=self._truncated) for group in groups]
-        right = labels_right(self._questions, [group.task for group in groups], votes)
-        judged = [  # without a vote the majority is wrong, unless nobody knows what is right
-            each if vote.answer or np.isnan(verdicts(group)).all() else False
-            for each, vote, group in zip(right, votes, groups, strict=True)
-        ]
-        found = share_right("majority", judged)
+        known_to_any = [not np.isnan(verdicts(group)).all() for group in groups]
+        right = votes_right(self._questions, [group.task for group in groups], votes, known_to_any)
+        found = share_right("majority", right)
         if "majority" in found and "accuracy" in known:
             found["room"] = Mean(found["majority"] - known["accuracy"], len(groups))
         return found

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.consensus import distances
-from redqueen.checks.votes import Elect, Vote, collective
+from redqueen.checks.votes import Elect, collective
 from redqueen.credit.outcomes import answers, verdicts, vote
 from redqueen.curricula.held_out import held_out
 from redqueen.measures.accuracy import ATTEMPTS, on_problems, pass_at, within_limit
@@ -16,9 +16,9 @@ from redqueen.measures.judges import auc
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, Questions, State
 from redqueen.questions.asking import SOLVE, graded
-from redqueen.questions.labels import labels_right
+from redqueen.questions.labels import votes_right
 from redqueen.questions.verdicts import Truncated, share_right
-from redqueen.types import Basis, Group, Mean, Metrics, Task, mean_of
+from redqueen.types import Basis, Group, Mean, Metrics, mean_of
 
 
 class OfMembers:
@@ -70,13 +70,13 @@ class OfMembers:
             right = np.array([verdicts(group) for group in groups])
             own = [vote(group, truncated=self._truncated) for group in groups]
             found |= _figures_of(right, self._attempts, f"/{name}")
-            found |= share_right(f"majority/{name}", _verdicts(self._questions, self._tasks, own, known))
+            found |= share_right(f"majority/{name}", votes_right(self._questions, self._tasks, own, known))
         for figure in ("accuracy", f"pass@{self._attempts}", "majority"):
             if each_own := [found[f"{figure}/{name}"] for name in tried if f"{figure}/{name}" in found]:
                 found[figure] = mean_of(each_own)
         said = [[answers(group.attempts, self._truncated) for group in column] for column in columns]
         votes = [self._elect(each) for each in said]
-        found |= share_right("collective", _verdicts(self._questions, self._tasks, votes, known))
+        found |= share_right("collective", votes_right(self._questions, self._tasks, votes, known))
         if "collective" in found and "accuracy" in found:
             found["room"] = Mean(found["collective"] - found["accuracy"], len(self._tasks))
         return found | (self._told_wrong(list(tried.values())) if self._errors else {})
@@ -116,11 +116,3 @@ def _figures_of(right: np.ndarray, count: int, suffix: str) -> Metrics:
     if count > 1 and whole:
         found[f"pass@{count}{suffix}"] = mean_of([pass_at(count, int(row.sum()), count) for row in whole])
     return found
-
-
-def _verdicts(
-    questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote], known: Sequence[bool]
-) -> list[bool | None]:
-    """Whether each vote is right: False without one, where any verdict on the task is `known`, else None."""
-    right = labels_right(questions, tasks, votes)
-    return [each if found.answer or not one else False for each, found, one in zip(right, votes, known, strict=True)]

@@ -18,14 +18,13 @@ from redqueen.markup import visible
 from redqueen.players.bounded_http import LARGEST, Answer, BoundedClient, Refused, imported
 from redqueen.players.language.answers import Plain, thought_and_action
 from redqueen.players.language.chat_format import worded
-from redqueen.protocols import AnswerFormat
+from redqueen.protocols import AnswerFormat, Heard
 from redqueen.texts import THINK, Marks, opened_before, until_stop, well_formed
 from redqueen.trust.door import enter
 from redqueen.types import Ask, RedQueenError, Reply, Unreachable
 
 Chat = list[dict[str, str]]  # {"role": ..., "content": ...}
 T = TypeVar("T")
-Heard = Callable[[int, Any], object]  # is told a place and what came there
 _KNOCK = 5.0  # seconds
 _NEAR_ONE = 1e-3  # nats above 0 that a server's rounding may put a log-probability
 _RATED = 20  # the most likely first tokens that an endpoint is asked for; OpenAI's and vLLM's maximum

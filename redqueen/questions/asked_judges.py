@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.protocols import COUNT, OpenPlayer, Player, State, has, shaped
+from redqueen.protocols import COUNT, Heard, OpenPlayer, Player, State, has, shaped
 from redqueen.questions.asking import JUDGE
 from redqueen.texts import file_text
 from redqueen.types import Ask, Metrics, RedQueenError, Reply, Task
@@ -30,9 +30,6 @@ class Identified(Player, Protocol):
     def identity(self) -> str:
         """Weights or address, prompts and sampling, as a text that is equal where the replies would be."""
         ...
-
-
-Heard = Callable[[int, Any], object]  # is told a place and what came there
 
 
 class OneByOne(Player, Protocol):

@@ -70,6 +70,14 @@ def labels_right(questions: Questions, tasks: Sequence[Task], votes: Sequence[Vo
     return [right if vote.answer else None for right, vote in zip(found, votes, strict=True)]
 
 
+def votes_right(
+    questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote], known: Sequence[bool]
+) -> list[bool | None]:
+    """As `labels_right`, but False for a vote without an answer where any verdict on its task is `known`."""
+    right = labels_right(questions, tasks, votes)
+    return [each if found.answer or not one else False for each, found, one in zip(right, votes, known, strict=True)]
+
+
 def label_accuracy(questions: Questions, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:
     """Metrics: `labels`, their number, and `label_accuracy`, the share that is right by the question set, of those it
     has a verdict on (see `share_right`)."""

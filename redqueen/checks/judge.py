@@ -1,11 +1,11 @@
 """What a judge's reply says, and rewards computed from it. The judge itself is a player of the recipe.
 
 A judgement is read from the judge's own reply, never from its prompt. First the form that it was asked for; where the
-reply does not use it, what judges write in prose: "[[A]]", "Answer: A", "The better answer is A.", {"verdict": "A"},
-"8/10", "I give it a score of 8.". Of these forms the first that occurs counts, and only if all its occurrences agree
-and no other label is named after it ("Answer: A. On reflection, answer B is better."). What says two things, or none
-("It depends."), is unread, None: unread judgements are counted and never replaced by a middle score, which would hide
-that the judge has failed.
+reply does not use it, what judges write in prose: "[[A]]", "[[A>B]]", "Answer: A", "The first answer is better.",
+{"verdict": "A"}, "8/10", "I give it a score of 8.". Of these forms the first that occurs counts, and only if all its
+occurrences agree and no other label is named after it ("Answer: A. On reflection, answer B is better."). What says two
+things, or none ("It depends."), is unread, None: unread judgements are counted and never replaced by a middle score,
+which would hide that the judge has failed.
 """
 
 from __future__ import annotations
@@ -102,6 +102,8 @@ class Label:
             return self._bare.get(lines[-1]) if len(others) == 1 else None
         if _UNDECIDED.search(text):
             return None
+        if set(self._bare) == {"a", "b"}:
+            text = _ORDINAL.sub(lambda found: f"answer {'A' if found['which'].casefold() == 'first' else 'B'}", text)
         end, said = 0, set[str]()  # of the most explicit form, and of what is taken back after it
         for form in _labels_in_prose(self.labels):
             found = [match for match in form.finditer(text) if match.end() > end and not _doubted(text, match)]
@@ -137,7 +139,7 @@ _TWO_SCORES = re.compile(  # marks and the letters A and B may stand around them
 )
 _UNDECIDED = re.compile(
     r"(?i)\b(?:neither|both (?:answers|responses|are)|equally (?:good|bad|right|wrong)|it depends|a tie\b|"
-    r"cannot (?:say|tell|decide))"
+    r"cannot (?:say|tell|decide))|\[\[\s*\w+\s*=\s*\w+\s*\]\]"
 )
 
 
@@ -153,7 +155,9 @@ def _doubted(text: str, match: re.Match[str]) -> bool:
 
 
 _MARKS = r"[\s*_`\"'(\[]*"
-_THING = r"(?:(?:answer|response|option|choice|assistant|one|reply|solution)\s*+)"
+_NOUN = "(?:answer|response|option|choice|assistant|one|reply|solution)"
+_THING = rf"(?:{_NOUN}\s*+)"
+_ORDINAL = re.compile(rf"(?i)\b(?P<which>first|second)\s+{_NOUN}\b")
 
 
 def _words(labels: tuple[str, ...]) -> str:
@@ -174,13 +178,13 @@ def _concludes(found: Sequence[re.Match[str]], text: str) -> bool:
 
 @lru_cache
 def _labels_in_prose(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """The forms in which judges name one of the labels, the more explicit first."""
+    """The forms in which judges name one of the labels, the more explicit first; in [[A>>B]] the better one."""
     words = _words(labels)
     end = r"(?=[\s*_`\"')\]]*(?:[.,;:!]|$|\n|(?i:because|since|as|for)\b))"  # "A good one" names no label
     label = rf"{_MARKS}(?P<label>{words}){end}"
     noun = r"(?:final\s+)?(?:answer|verdict|judge?ment|choice|winner|decision|preference|label|better|best|result)"
     return (
-        re.compile(rf"\[\[\s*(?P<label>{words})\s*\]\]"),
+        re.compile(rf"\[\[\s*(?:(?:{words})\s*<{{1,2}}\s*)?(?P<label>{words})\s*(?:>{{1,2}}\s*(?:{words})\s*)?\]\]"),
         re.compile(
             rf'(?i:"(?:verdict|answer|label|winner|choice|better|preference|judge?ment)"\s*:\s*"{_THING}?)'
             rf'(?P<label>{words})"'

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from random import Random
 from typing import Any
 
@@ -73,13 +74,13 @@ class Acting:
     def play(self, task: Task, rng: Random) -> Play:
         seat, said = Seat(AGENT), list[str]()
         with closing(self.world.open(task, rng.getrandbits(48))) as visit:
-            views = [visit.look()]
+            views = [seen(self.world, "look", visit.look())]
             messages = first_view(task, views[0])
             while not views[-1].over and len(said) < self.acts:
                 said.append((yield from ask(seat, recent(messages, seat, self.window), views[-1].choices)))
-                views.append(visit.act(said[-1]))
+                views.append(seen(self.world, "act", visit.act(said[-1])))
                 messages = after_act(messages, seat, said[-1], views[-1])
-            found = visit.assess(said[-1] if said else "")
+            found = assessed(self.world, visit.assess(said[-1] if said else ""))
         return outcome_of_acts(seat, said, views, found, window=self.window)
 
 
@@ -88,6 +89,24 @@ def shown_by(world: World, task: Task) -> tuple[str, ...]:
     if not has(world, KnowsHow):
         raise RedQueenError(f"the world {world.name} shows nobody how its tasks are done: it has no expert(task)")
     return world.expert(task)
+
+
+def seen(world: World, method: str, view: object) -> Observation:
+    """What a visit showed. Raises RedQueenError for anything but an Observation with a text."""
+    if not isinstance(view, Observation) or not isinstance(view.shown, str):
+        raise RedQueenError(
+            f"{method} in the world {world.name} gave {view!r:.80}, where redqueen.types.Observation(text) is due"
+        )
+    return view
+
+
+def assessed(world: World, found: object) -> Assessment:
+    """How a visit went. Raises RedQueenError for anything but an Assessment with a number, NaN where nobody knows."""
+    if not isinstance(found, Assessment) or not isinstance(found.score, Real):
+        raise RedQueenError(
+            f"assess in the world {world.name} gave {found!r:.80}, where redqueen.types.Assessment(score) is due"
+        )
+    return found
 
 
 def first_view(task: Task, view: Observation) -> tuple[Message, ...]:
@@ -162,9 +181,9 @@ class Working:
         seat = Seat(AGENT)
         with closing(self.world.open(task, rng.getrandbits(48))) as visit:
             usages = [] if self.limits.functions else [tool.usage for tool in visit.tools]
-            shown = told("\n".join(filter(None, (*usages, visit.look().shown, task.prompt))))
+            shown = told("\n".join(filter(None, (*usages, seen(self.world, "look", visit.look()).shown, task.prompt))))
             talk = yield from answer_with_tools(seat, shown, visit.tools, self.limits)
-            found = visit.assess(talk.reply)
+            found = assessed(self.world, visit.assess(talk.reply))
         return Outcome(
             {seat: found.score},
             {

@@ -44,6 +44,7 @@ _AS_SET = "which is not taken from it: the seat speaks as its role is set (--tem
 _INSTEAD = {
     TOLD: "of which the model is told in a system message; its replies are not forced into it",
     "tool_choice": "which no reply is forced to follow: the model is told of the functions and chooses",
+    "top_logprobs": "of which none are sent: a reply has the log-probabilities of its own tokens",
     "parallel_tool_calls": "which no reply is forced to follow: the model may call several functions at once",
 }
 
@@ -217,8 +218,8 @@ class Endpoint:
         body = await _body(request)
         with self._lock:
             offer = self._offers.get(request.path_params["number"])
-        if offer is None:
-            raise Unfit("there is no such match, or it is over", 404)
+        if offer is None or offer.over:
+            raise Unfit("there is no such match, or it is over: nothing that is said of its end counts any more", 404)
         try:
             await asyncio.to_thread(offer.end, body)
         except RedQueenError as error:

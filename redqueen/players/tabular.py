@@ -67,6 +67,14 @@ class TabularPolicy:
         self._known = 0  # number of states whose rows of `_logprobs` are computed
         self._frozen = False
 
+    def met(self, asks: Sequence[Ask]) -> bool:
+        """Whether the table has a row for any of these."""
+        return any(ask in self._states.rows for ask in asks)
+
+    @property
+    def empty(self) -> bool:
+        return not self._states.rows
+
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         rows = [self._states.row(ask) for ask in asks]
         logprobs = self._table()

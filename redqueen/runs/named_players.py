@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from warnings import warn
 
 from redqueen.chance import derive
 from redqueen.games.cooks import KINDS, Cook, Planner
@@ -13,12 +14,14 @@ from redqueen.games.mini_kitchen import MiniKitchen
 from redqueen.games.proactive import Proactive
 from redqueen.measures.exact.known_equilibria import honest_kuhn, kuhn_equilibrium
 from redqueen.measures.exact.minimax import solve
+from redqueen.play.lockstep import play
 from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
+from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
 from redqueen.runs.folder import stored_policy
 from redqueen.runs.player_names import PLAYERS
-from redqueen.types import Ask, RedQueenError, Reply, Task
+from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 from redqueen.worlds.catalogue import find_world
 from redqueen.worlds.embodied import Embodied
 
@@ -78,11 +81,22 @@ def find_player(spec: str, game: Game) -> Player:
     folder, _, step = spec.partition("@")
     if not Path(folder).is_dir():
         raise RedQueenError(f"there is no player {spec!r}: name {', '.join(PLAYERS)}")
-    if step == "best":
-        return Named(stored_policy(Path(folder), "best"), spec)
-    if step and not step.isdigit():
+    if step and step != "best" and not step.isdigit():
         raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, or RUN@best, not {spec!r}")
-    return Named(stored_policy(Path(folder), int(step) if step else None), spec)
+    policy = stored_policy(Path(folder), "best" if step == "best" else int(step) if step else None)
+    if isinstance(policy, TabularPolicy) and not policy.empty and not _has_met(policy, game):
+        warn(f"the table of {spec} has no position of {game.name}: it plays as an untrained one", stacklevel=2)
+    return Named(policy, spec)
+
+
+def _has_met(table: TabularPolicy, game: Game) -> bool:
+    """Whether a table has a row for any position of a match that is played at random."""
+    cast = dict.fromkeys(game.roles, Uniform())
+    try:
+        (episode,) = play([Match(game, dealt(game, 0), cast, 0)], Random(0))
+    except RedQueenError:  # a game of free text, or with a referee: it says so itself
+        return True
+    return table.met([turn.ask for turn in episode.turns])
 
 
 def _cook(spec: str, game: Game) -> Player:

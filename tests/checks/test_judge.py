@@ -114,6 +114,12 @@ def test_a_score_in_prose_is_read(text):
         "B is not right, so the better answer is A.",
         "B is not wrong but A is better",
         "Without doubt A is better.",
+        "My final verdict is: [[A>B]]",
+        "[[A>>B]]",
+        "[[B << A]]",
+        "The first answer is better.",
+        "Overall, the second response wanders. The first response is better.",
+        "I prefer the first one.",
     ],
 )
 def test_a_verdict_in_prose_is_read(text):
@@ -149,6 +155,11 @@ def test_a_verdict_in_prose_is_read(text):
         "A wins on style and B wins on truth.",
         "So, answer A, which says 5, is wrong.",
         "AB",
+        "My final verdict is tie: [[A=B]]",
+        "[[A>B]] or [[B>A]]",
+        "The first answer is not better.",
+        "In the first step both add.",
+        "The first answer is better in style. The second answer is better in truth.",
     ],
 )
 def test_a_verdict_that_says_two_things_or_none_is_unread(text):

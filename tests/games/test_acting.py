@@ -267,3 +267,59 @@ def test_calls_of_tools_leave_the_prompt_too_and_are_played_back():
     assert episode.outcome.scores[AGENT] == 1.0
     again = replay(as_recorded(episode), episode)
     assert [turn.ask for turn in again.turns] == [turn.ask for turn in episode.turns]
+
+
+class Returning:
+    """A world whose visits give what a user who has not read the types would give."""
+
+    name, repeatable = "returning", True
+
+    def __init__(self, look=Observation("Home."), act=Observation("Home."), found=Assessment(1.0)):
+        self._look, self._act, self._found = look, act, found
+
+    def tasks(self):
+        return [Task("t", prompt="Go.")]
+
+    held_out = tasks
+
+    def open(self, task, seed):
+        return self
+
+    tools = ()
+
+    def look(self):
+        return self._look
+
+    def act(self, said):
+        return self._act
+
+    def assess(self, answer=""):
+        return self._found
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"look": "Home."}, "look in the world returning gave 'Home.', where redqueen.types.Observation"),
+        ({"look": None}, "look in the world returning gave None"),
+        ({"act": ("Home.", 0.0, True, {})}, r"act in the world returning gave \('Home\.', 0\.0, True"),
+        ({"act": Observation(None)}, "act in the world returning gave Observation"),
+        ({"found": 1.0}, "assess in the world returning gave 1.0, where redqueen.types.Assessment"),
+        ({"found": Assessment("done")}, "assess in the world returning gave Assessment"),
+    ],
+)
+@pytest.mark.parametrize("made", [Acting, Working])
+def test_a_world_that_answers_with_something_else_is_named(made, given, reason):
+    if made is Working and "act" in given:
+        pytest.skip("its tools answer")
+    with pytest.raises(RedQueenError, match=reason):
+        played(made(Returning(**given)), Task("t", prompt="Go."), agent=Constant("x"))
+
+
+@pytest.mark.parametrize("value", [1, np.float32(0.5), True, float("nan")])
+def test_any_number_is_a_score(value):
+    episode = played(Acting(Returning(found=Assessment(value))), Task("t", prompt="Go."), agent=Constant("x"))
+    assert episode.outcome.scores[AGENT] == pytest.approx(float(value), nan_ok=True)

@@ -156,6 +156,68 @@ def test_chat_as_a_stream(endpoint):
     assert found[-1]["usage"]["total_tokens"] == 5
 
 
+def test_a_stream_carries_the_log_probabilities_that_are_asked_for(endpoint):
+    with seated(endpoint, "yes", "yes") as chair:
+        wanted = {"messages": CHAT, "stream": True, "logprobs": True}
+        (head, *_) = events(post(chair, "/v1/chat/completions", wanted).text)
+        plain = post(chair, "/v1/chat/completions", {"messages": CHAT, "stream": True}).text
+    rated = head["choices"][0]["logprobs"]["content"]
+    assert [(each["token"], each["logprob"]) for each in rated] == [("token_id:7", -0.5), ("token_id:8", -0.25)]
+    assert "logprobs" not in plain
+
+
+def test_who_asks_for_other_tokens_is_told_that_none_are_sent(endpoint):
+    with seated(endpoint, role="rater") as chair:
+        wanted = {"model": "rater", "messages": CHAT, "logprobs": True, "top_logprobs": 0}
+        assert "x-redqueen-unheeded" not in post(chair, "/v1/chat/completions", wanted).headers
+        answer = post(chair, "/v1/chat/completions", {**wanted, "top_logprobs": 5})
+        assert answer.headers["x-redqueen-unheeded"] == "top_logprobs"
+    assert any("asks with top_logprobs, of which none are sent" in line for line in endpoint.told_lines)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "said"),
+    [
+        ("/v1/chat/completions", [{"type": "refusal", "refusal": "No cups."}], "No cups."),
+        ("/v1/chat/completions", [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "Two"}], "Two"),
+        ("/v1/responses", [{"type": "refusal", "refusal": "No cups."}], "No cups."),
+        ("/v1/messages", [{"type": "thinking", "thinking": "Hm", "signature": "x"}], ""),
+        ("/v1/messages", [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "Two"}], "Two"),
+    ],
+)
+def test_of_the_own_words_refusals_are_kept_and_thoughts_are_not(endpoint, path, content, said):
+    ask, answer = {"role": "user", "content": "Cups?"}, {"role": "assistant", "content": content}
+    conversation = {"input" if path == "/v1/responses" else "messages": [ask, answer, ask], "max_tokens": 9}
+    with seated(endpoint) as chair:
+        assert post(chair, path, conversation).status_code == 200
+        assert told(chair.asked[0]) == [("game", "Cups?"), ("agent", said), ("game", "Cups?")]
+
+
+def test_thoughts_of_others_are_not_read(endpoint):
+    with seated(endpoint) as chair:
+        asked = {"messages": [{"role": "user", "content": [{"type": "thinking", "thinking": "Hm"}]}], "max_tokens": 9}
+        answer = post(chair, "/v1/messages", asked)
+    assert (answer.status_code, "'thinking'" in answer.text) == (400, True)
+
+
+@pytest.mark.parametrize(("failed", "shown"), [(True, "Error: no such file"), (False, "no such file")])
+def test_that_a_tool_failed_is_shown(endpoint, failed, shown):
+    block = {"type": "tool_result", "tool_use_id": "call_0", "content": "no such file", "is_error": failed}
+    with seated(endpoint) as chair:
+        post(chair, "/v1/messages", {"messages": [{"role": "user", "content": [block]}], "max_tokens": 9})
+        assert chair.asked[0].messages[0].results[0].text == shown
+
+
+def test_the_end_of_a_match_that_took_too_long_is_refused(endpoint):
+    desk, head = Desk(("agent",), 0, 8), {"Authorization": f"Bearer {endpoint.key}"}
+    endpoint.offer(Task("t", prompt="Cups?"), endpoint.seats(desk), print)
+    match = httpx.post(f"{endpoint.url}/matches", headers=head, timeout=10).json()["match"]
+    desk.close()
+    answer = httpx.post(f"{endpoint.url}/matches/{match}", headers=head, json={"answer": "2"})
+    assert answer.status_code == 404
+    assert "nothing that is said of its end counts" in answer.json()["error"]["message"]
+
+
 def test_a_call_and_its_result_in_chat(endpoint):
     with seated(endpoint, CALL, "two cups") as chair:
         wanted = {"messages": CHAT, "tools": [{"type": "function", "function": FUNCTION}]}

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.mini_kitchen import MiniKitchen
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.players.scripted import FirstChoice, Uniform
@@ -124,3 +125,8 @@ def test_a_mind_is_read_under_any_name_where_it_is_open(run):
 def test_what_can_be_named_is_listed():
     bots = {"uniform", "minimax", "equilibrium", "honest", "proactive", "cook:KIND"}
     assert bots | {"RUN", "world:WORLD", "http://HOST/v1#MODEL"} == set(PLAYERS)
+
+
+def test_a_table_of_another_game_is_said_to_play_untrained(run):
+    with pytest.warns(UserWarning, match="the table of .*spiral-0@2 has no position of leduc_poker"):
+        find_player(f"{run}@2", LeducPoker())

@@ -15,6 +15,7 @@ from redqueen.guests.dialects.wanted import (
     event,
     functions_of,
     needed,
+    own_texts,
     shape_of,
     stops,
     texts,
@@ -74,16 +75,17 @@ def events(said: Sequence[Said], wanted: Wanted, model: str, name: str) -> Itera
     """The answer as a stream."""
     head = _head(model, name, ".chunk")
 
-    def chunk(number: int, delta: Mapping[str, Any], ended: str | None = None) -> bytes:
-        return event({**head, "choices": [{"index": number, "delta": delta, "finish_reason": ended}]})
+    def chunk(number: int, delta: Mapping[str, Any], **more: Any) -> bytes:
+        return event({**head, "choices": [{"index": number, "delta": delta, "finish_reason": None, **more}]})
 
     for number, each in enumerate(said):
-        yield chunk(number, {"role": "assistant", "content": ""})
+        rated = {"logprobs": _logprobs(each)} if wanted.rated else {}
+        yield chunk(number, {"role": "assistant", "content": ""}, **rated)
         if each.text:
             yield chunk(number, {"content": each.text})
         for place, call in enumerate(_calls(each).get("tool_calls", ())):
             yield chunk(number, {"tool_calls": [{"index": place, **call}]})
-        yield chunk(number, {}, each.ended)
+        yield chunk(number, {}, finish_reason=each.ended)
     if wanted.usage:
         yield event({**head, "choices": [], "usage": _usage(said)})
     yield b"data: [DONE]\n\n"
@@ -96,7 +98,8 @@ def refusal(reason: str, kind: str) -> dict[str, Any]:
 def _message(message: object, own: str) -> list[Message]:
     if not isinstance(message, dict):
         raise Unfit(f"a message is an object, not {json.dumps(message)[:80]}")
-    role, text = message.get("role"), texts(message.get("content"))
+    role, content = message.get("role"), message.get("content")
+    text = own_texts(message.get("refusal") if content is None else content) if role == "assistant" else texts(content)
     if role in ("system", "developer"):
         return [Message("system", text)]
     if role == "user":

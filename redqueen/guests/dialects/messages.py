@@ -15,6 +15,7 @@ from redqueen.guests.dialects.wanted import (
     event,
     functions_of,
     needed,
+    own_texts,
     shape_of,
     stops,
     texts,
@@ -97,12 +98,15 @@ def _messages(message: object, own: str) -> list[Message]:
     if not all(isinstance(block, dict) for block in blocks):
         raise Unfit(f"the content of a message must be a text or a list of blocks, not {json.dumps(content)[:80]}")
     if role == "assistant":
-        calls = [(str(each.get("name")), arguments(each.get("input"))) for each in blocks if each["type"] == "tool_use"]
-        return [Message(own, written(texts([each for each in blocks if each.get("type") != "tool_use"]), calls))]
+        calls = [
+            (str(each.get("name")), arguments(each.get("input"))) for each in blocks if each.get("type") == "tool_use"
+        ]
+        return [Message(own, written(own_texts(blocks, ["tool_use"]), calls))]
     found = []
     for block in blocks:
         if block.get("type") == "tool_result":
-            found.append(result(str(block.get("tool_use_id", "")), texts(block.get("content"))))
+            failed = "Error: " if block.get("is_error") else ""  # chat templates have no place of their own for it
+            found.append(result(str(block.get("tool_use_id", "")), failed + texts(block.get("content"))))
         else:
             found.append(Message("game", texts([block])))
     return found

@@ -15,6 +15,7 @@ from redqueen.guests.dialects.wanted import (
     arguments,
     event,
     functions_of,
+    own_texts,
     shape_of,
     texts,
     unheeded,
@@ -116,7 +117,7 @@ def _messages(items: Sequence[Mapping[str, Any]], own: str) -> list[Message]:
     for item in items:
         kind, role = item.get("type", "message"), item.get("role")
         if kind == "message" and role == "assistant":
-            text.append(texts(item.get("content")))
+            text.append(own_texts(item.get("content")))
         elif kind == "function_call":
             calls.append((str(item.get("name")), arguments(item.get("arguments"))))
         elif kind == "reasoning":

@@ -13,6 +13,7 @@ from redqueen.types import Message, Reply, ToolCall
 
 _SHAPES = ("text", "json_object", "json_schema")
 _ONE_AT_A_TIME = "disable_parallel_tool_use"  # as Anthropic says it
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 TOLD = "format"  # asked for in words that the model reads, and not forced upon its reply
 
 
@@ -110,12 +111,13 @@ def _choice(body: Mapping[str, Any]) -> Any:
 
 def unheeded(body: Mapping[str, Any], settings: Sequence[str], shape: str) -> tuple[str, ...]:
     """What a request asks for and does not get: `settings` that are the seat's own, calls that are forced or one at a
-    time, and replies that are forced into the format of which the model is told."""
+    time, log-probabilities of other tokens, and replies that are forced into the format of which the model is told."""
     choice = body.get("tool_choice")
     one = body.get("parallel_tool_calls") is False or (isinstance(choice, dict) and choice.get(_ONE_AT_A_TIME))
     return (
         *(name for name in settings if body.get(name) is not None),
         *([TOLD] if shape else []),
+        *(["top_logprobs"] if body.get("top_logprobs") else []),
         *(["tool_choice"] if _choice(body) not in (None, "auto", "none") else []),
         *(["parallel_tool_calls"] if one else []),
     )
@@ -144,6 +146,16 @@ def texts(content: object, kinds: Sequence[str] = ("text", "input_text", "output
     if not all(isinstance(text, str) for text in found):
         raise Unfit("the text of a part must be a string")
     return "".join(found)
+
+
+def own_texts(content: object, other: Sequence[str] = ()) -> str:
+    """The text of the seat's own message: a refusal is said too, thoughts and parts of the kinds `other` are not."""
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        return texts(content)
+    said = [part for part in content if part.get("type") not in (*_THOUGHTS, *other)]
+    return texts(
+        [{"type": "text", "text": part.get("refusal")} if part.get("type") == "refusal" else part for part in said]
+    )
 
 
 def arguments(found: object) -> dict[str, Any]:

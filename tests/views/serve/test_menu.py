@@ -32,6 +32,7 @@ def test_the_best_checkpoint_can_be_chosen(board_run, tmp_path):
     assert menu.opponent("tic_tac_toe", f"{folder}@best").name == f"{folder}@best"
 
 
+@pytest.mark.filterwarnings("ignore:the table of")
 @pytest.mark.parametrize(
     ("spec", "offered"),
     [
@@ -79,6 +80,7 @@ def test_a_policy_of_several_games_is_loaded_once_and_a_bot_for_each(card_run, t
     assert policy[0] is policy[1] and bot[0] is not bot[1]
 
 
+@pytest.mark.filterwarnings("ignore:the table of")
 def test_other_games_are_played_where_they_are_named(card_run):
     menu = Menu(card_run, "liars_dice:sides=4")
     assert list(menu.games) == ["liars_dice(sides=4)"]

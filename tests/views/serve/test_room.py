@@ -168,6 +168,7 @@ def test_a_save_that_fails_is_not_counted(menu, monkeypatch):
     assert room.save(view["key"])["result"]["saved"]
 
 
+@pytest.mark.filterwarnings("ignore:the table of")
 def test_a_game_with_a_rule_that_is_switched_on_is_saved_and_can_be_replayed(board_run):
     menu = Menu(board_run, "connect:4,3,3,drop=true")
     room = Room(menu)

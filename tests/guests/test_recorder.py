@@ -545,7 +545,7 @@ def test_matches_are_fetched_and_ended_by_agents_that_run_on_their_own(endpoint)
 def test_a_match_goes_to_nobody_who_has_left(endpoint):
     head = {"Authorization": f"bearer {endpoint.key}"}
     with pytest.raises(httpx.ReadTimeout):
-        httpx.post(f"{endpoint.url}/matches", headers=head, timeout=0.2)
+        httpx.post(f"{endpoint.url}/matches", headers=head, timeout=httpx.Timeout(10, read=0.2))
     desk = Desk(("agent",), 0, 8)
     endpoint.offer(Task("t", prompt="Cups?"), endpoint.seats(desk), print)
     match = httpx.post(f"{endpoint.url}/matches", headers=head, timeout=10).json()

@@ -103,14 +103,18 @@ class Lessons:
         return [next(by_set if known else by_label) for known in own]
 
     def observe(self, tries: Sequence[Group]) -> None:
-        """Records graded attempts at problems of the data set as they were drawn; those past the end of an epoch count
-        for the next."""
-        ended = self._data.ended > self._curves.epoch
-        last = len(tries) - self._data.begun if ended else len(tries)
-        self._curves.observe(episodes_of(tries[:last]))
-        if ended:
+        """Records graded attempts at problems of the data set as they were drawn, each in its epoch: a step may begin
+        several."""
+        size = len(self._data.tasks)
+        first = self._data.ended * size + self._data.begun - len(tries)
+        for place, group in enumerate(tries, first):
+            self._end_epochs(place // size)
+            self._curves.observe(episodes_of([group]))
+        self._end_epochs(self._data.ended)
+
+    def _end_epochs(self, epoch: int) -> None:
+        while self._curves.epoch < epoch:
             self._curves.end_epoch()
-            self._curves.observe(episodes_of(tries[last:]))
 
     def metrics(self) -> Metrics:
         """`weak/CATEGORY`, the shares in which new problems are made. An alarm rings where no problem is weak."""

@@ -95,3 +95,13 @@ def test_where_nothing_is_weak_it_is_said_why():
 def test_a_run_says_what_its_stages_do(preliminary, steps, told):
     config = Config(preliminary=preliminary, tasks=1, steps=steps)
     assert told in Lessons(DOMAIN, DATA, Aim(0.0), seed=0).plan(config)
+
+
+def test_each_problem_counts_in_its_epoch_where_a_step_holds_several():
+    lessons = Lessons(DOMAIN, DATA, Aim(0.0), seed=0)
+    for count in (5, 2, 1):  # epochs of two: two and a half, then to the middle of the fourth, and to its end
+        lessons.observe(
+            lessons.graded(attempts(SOLVE, lessons.draw(count, 0.5, Random(0)), Constant("2"), 2, Random(0)))
+        )
+    assert [curve.epochs for curve in lessons._curves.curves()] == [(0, 1, 2, 3), (0, 1, 2, 3)]
+    assert lessons._curves.epoch == 4

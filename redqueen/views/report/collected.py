@@ -16,6 +16,7 @@ from redqueen.games.boards import frames
 from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.markup import speaker_line
 from redqueen.measures.figures import GROUPS, RULE, described
+from redqueen.measures.intervals import student_quantile
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
@@ -109,9 +110,12 @@ def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> di
     shown = [episodes[place] for place in chosen]
     tokenizers = {number: tokenizer_of(folders[number]) for number in {number for number, *_ in shown}}
     texts = _Texts()
+    groups = _groups(runs, headlines)
+    most = max(len(group["runs"]) for group in groups)
     return {
         "runs": runs,
-        "groups": _groups(runs, headlines),
+        "groups": groups,
+        "student": [student_quantile(0.975, degrees) for degrees in range(1, most)],
         "figures": _figures(runs),
         "rule": RULE,
         "episodes": [_episode(each, folders[each[0]], tokenizers[each[0]], texts) for each in shown],
@@ -136,6 +140,7 @@ def collected_alone(episode: Episode, credit: dict[str, Any], tokenizer: Decoder
     nothing: dict[str, Any] = {
         "runs": [],
         "groups": [],
+        "student": [],
         "figures": {},
         "rule": "",
         "tournaments": [],

@@ -15,9 +15,6 @@ const linked = (place, text) => make("a", { href: "#episodes", onclick: () => op
 
 // --- curves: a line for each run, or for each group of runs that differ in the seed alone, with its interval ------
 
-// Student's t at 97.5 % for 1, 2, ... degrees of freedom
-const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101, 2.093, 2.086];
-const student = (degrees) => T[degrees - 1] || 1.96 + 2.45 / degrees; // to .003 of the quantile
 // [{step, mean, low, high, count}] of some courses, each [[step, value, low, high], ...]; the bounds of one course are its own
 function joined(courses) {
   const at = new Map();
@@ -27,7 +24,7 @@ function joined(courses) {
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
     if (values.length < 2) return { step, mean, low: points[0][2] ?? null, high: points[0][3] ?? null, count: 1 };
     const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1));
-    const half = (student(values.length - 1) * deviation) / Math.sqrt(values.length);
+    const half = (data.student[values.length - 2] * deviation) / Math.sqrt(values.length);
     return { step, mean, low: mean - half, high: mean + half, count: values.length };
   });
 }
@@ -43,6 +40,13 @@ function ticks(low, high, most) {
   return found;
 }
 
+// What stands beside the lines of a chart: with all digits where fewer would make two of them equal.
+function marks(name, rows) {
+  const found = rows.map((value) => told(name, value));
+  if (new Set(found).size === found.length) return found;
+  return rows.map((value) => (known(name).unit === "share" ? `${+(100 * value).toPrecision(12)}%` : String(value)));
+}
+
 // One chart, drawn at its size in pixels, so that its text is as large as the page's. `references` are [words, value];
 // `planned` is the last step that the runs were to reach, `died` the step in which one ended before it.
 function chart(name, series, { width, height, references = [], planned = 0, died = null, ended = "", large = false }) {
@@ -52,11 +56,12 @@ function chart(name, series, { width, height, references = [], planned = 0, died
   const share = known(name).unit === "share";
   const rows = ticks(Math.min(...shown, share ? 0 : Infinity), Math.max(...shown), large ? 5 : 2);
   const [bottom, top] = share && Math.max(...shown) <= 1 ? [rows[0], Math.min(rows[rows.length - 1], 1)] : [rows[0], rows[rows.length - 1]];
-  const left = 12 + 7 * Math.max(...rows.map((value) => told(name, value).length)), right = width - (large ? 18 : 6), upper = large ? 14 : 8, lower = height - (large ? 40 : 22);
+  const marked = marks(name, rows);
+  const left = 12 + 7 * Math.max(...marked.map((mark) => mark.length)), right = width - (large ? 18 : 6), upper = large ? 14 : 8, lower = height - (large ? 40 : 22);
   const x = (step) => left + ((right - left) * step) / last;
   const y = (value) => lower - ((lower - upper) * (value - bottom)) / (top - bottom || 1);
   const svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": known(name).words });
-  for (const value of rows.filter((value) => value >= bottom && value <= top)) svg.append(make("line", { class: "axis", x1: left, x2: right, y1: y(value), y2: y(value) }), make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, told(name, value)));
+  for (const [place, value] of rows.entries()) if (value >= bottom && value <= top) svg.append(make("line", { class: "axis", x1: left, x2: right, y1: y(value), y2: y(value) }), make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, marked[place]));
   const steps = ticks(0, last, Math.max(2, Math.floor((right - left) / 90))).filter((step) => step <= last && Number.isInteger(step) && (step === last || x(last) - x(step) > 44));
   for (const step of [...new Set([...steps, last])]) svg.append(make("text", { x: x(step), y: lower + 16, "text-anchor": large ? "middle" : step === last ? "end" : step ? "middle" : "start" }, step === last && !large ? `step ${step}` : String(step)));
   if (large) svg.append(make("text", { class: "title", x: (left + right) / 2, y: height - 4, "text-anchor": "middle" }, "steps done"));
@@ -310,7 +315,7 @@ function heat(players, values, top, written, widths = null) {
   const cell = (value, one, other) => {
     const share = Math.round((80 * Math.abs(value ?? 0)) / top);
     const colour = value > 0 ? "var(--more)" : "var(--less)";
-    return make("td", { style: value === null ? null : `background: color-mix(in oklab, ${colour} ${share}%, transparent)`, title: `${players[one]} against ${players[other]}` }, value === null ? "" : written(value), widths && value !== null ? make("span", { class: "quiet small" }, widths[one][other] === null ? " ±?" : ` ±${widths[one][other].toFixed(3)}`) : null);
+    return make("td", { style: value === null ? null : `background: color-mix(in oklab, ${colour} ${share}%, transparent)`, title: `${players[one]} against ${players[other]}` }, value === null ? "" : written(value), widths && value !== null ? make("span", { class: "small" }, widths[one][other] === null ? " ±?" : ` ±${widths[one][other].toFixed(3)}`) : null);
   };
   const rows = values.map((row, one) => make("tr", {}, make("th", {}, players[one]), ...row.map((value, other) => cell(one === other ? null : value, one, other))));
   return make("div", { class: "scroll" }, make("table", { class: "heat" }, make("tr", {}, make("th", {}, ""), ...players.map((name) => make("th", {}, name))), ...rows));

@@ -198,6 +198,21 @@ def test_runs_that_differ_in_the_seed_alone_are_one_curve_with_a_band(browser, t
     assert len(browser.find_elements("css selector", "[data-figure=exploitability] .band")) == 1
     assert len(browser.find_elements("css selector", "[data-figure=exploitability] .line")) == 1
     assert "95 % interval of the mean over seeds" in page.text
+    last = browser.execute_script("return course(GROUPS[0], 'exploitability').at(-1)")
+    half = 4.302653 * 0.01 / 3**0.5  # of .125, .135 and .145; Student's t of two degrees of freedom is in any table
+    assert [last["low"], last["mean"], last["high"]] == pytest.approx([0.135 - half, 0.135, 0.135 + half], abs=1e-7)
+
+
+def test_lines_of_a_chart_whose_figure_hardly_moves_are_told_apart(browser, tmp_path):
+    lines = [{"step": step, "exploitability": 0.5, "learner/entropy": 1.38629 + step * 1e-4} for step in range(4)]
+    shown(browser, write_report([run(tmp_path / "run", [game(0)], lines=lines)]))
+    texts_of = (
+        "return [...document.querySelectorAll(`[data-figure='learner/entropy'] text`)].map((one) => one.textContent)"
+    )
+    marks = browser.execute_script(texts_of)
+    beside = [each for each in marks if each.startswith("1.3")]
+    assert len(beside) > 1
+    assert len(set(beside)) == len(beside)
 
 
 def test_equal_runs_are_not_several_seeds(browser, tmp_path):

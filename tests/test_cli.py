@@ -334,7 +334,7 @@ def test_a_run_like_none_or_of_another_recipe_is_refused(run, complaint):
 
 def test_evaluate_measures_and_plays(run, said):
     text = said("evaluate", "run", "--matches", "4", "--against", "uniform", "equilibrium")
-    assert "exploitability" in text
+    assert re.search(r"exploitability +0\.[0-9]{4} +exact", text)
     assert "average_exploitability" not in text  # of one iterate
     assert "after 6 updates" in text
     assert "equilibrium" in text
@@ -378,9 +378,21 @@ def test_in_a_narrow_window_names_and_numbers_are_folded_and_not_cut(monkeypatch
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the table of run")
 def test_evaluate_takes_an_older_checkpoint_and_another_game(run, said):
     assert "after 4 updates" in said("evaluate", "run", "--step", "4", "--matches", "2")
     assert "tic_tac_toe" in said("evaluate", "run", "--game", "tic_tac_toe", "--matches", "2", "--against", "minimax")
+
+
+def test_evaluate_says_where_a_table_knows_nothing_of_the_game(run, said):
+    with pytest.warns(UserWarning, match="the table of run has no position of stag_hunt"):
+        said("evaluate", "run", "--game", "stag_hunt", "--matches", "2")
+
+
+def test_evaluate_says_on_how_many_problems_a_figure_rests(here, said):
+    few = ("--steps", "1", "--tasks", "2", "--attempts", "2", "--max-completion-length", "4", "--problems", "2")
+    said("train", "grpo", "--model", "tiny", "--questions", "sums", *few, "--output", "sums")
+    assert "2 held-out problems × 8 attempts" in said("evaluate", "sums", "--matches", "2")
 
 
 def test_evaluate_reads_a_language_model(here, said):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -33,11 +33,13 @@ from redqueen.runs.folder import (
     stored_policy,
     stored_questions,
 )
-from redqueen.runs.named_players import Named, find_player
+from redqueen.runs.named_players import Named, find_player, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
+from redqueen.runs.run import bases_of_measures
 from redqueen.runs.train import measured
 from redqueen.settings.limits import Count, Within, check_settings, unset
-from redqueen.types import Metrics, RedQueenError
+from redqueen.types import Basis, Metrics, RedQueenError
+from redqueen.views.headline import in_words
 from redqueen.views.report.collected import write_tournament
 from redqueen.views.terminal import telling
 
@@ -123,14 +125,14 @@ def _evaluate_as_trained(options: EvaluateOptions) -> None:
     for name in ("against", "matches", "seed"):
         if getattr(options, name) != getattr(EvaluateOptions, name):
             raise RedQueenError(f"--{name} has no effect here: {options.run} is measured as its recipe measures it")
-    steps, figures = measured(options.run, options.step)
+    steps, figures, bases = measured(options.run, options.step)
     if not figures:
         raise RedQueenError(
             f"the recipe of {options.run} measures nothing: redqueen report {options.run} shows what each step reported"
         )
     console = Console()
     console.print(f"{options.run}, after {steps} steps", markup=False, highlight=False)
-    console.print(_measured(figures))
+    console.print(_measured(figures, bases))
 
 
 def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool) -> list[Player]:
@@ -149,14 +151,16 @@ def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool
 def _evaluate_game(game: Game, policy: Policy, players: Sequence[Player], options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
+    warn_of_strangers(policy, game, str(options.run))
+    measures = usual_measures(game, policy, options.seed, options.matches)
     figures = {
         key: value
-        for measure in usual_measures(game, policy, options.seed, options.matches)
+        for measure in measures
         for key, value in measure().items()
         if not key.startswith(("average_", "late_average_"))  # of one iterate: the same again
     }
     if figures:
-        console.print(_measured(figures))
+        console.print(_measured(figures, bases_of_measures(measures)))
     if players:
         _print_standings(game, players, options.matches, options.seed)
     elif len(game.roles) > 1:
@@ -200,13 +204,14 @@ def _evaluate_sequence(options: EvaluateOptions) -> None:
         )
 
 
-def _measured(figures: Metrics) -> Table:
-    """The table of figures, whose cells wrap in a narrow window."""
+def _measured(figures: Metrics, bases: Mapping[str, Basis]) -> Table:
+    """The table of figures and what they rest on, whose cells wrap in a narrow window."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     table.add_column("measure", overflow="fold")
     table.add_column("value", justify="right", overflow="fold")
+    table.add_column("on", overflow="fold")
     for key, value in figures.items():
-        table.add_row(escape(key), f"{value:.4f}")
+        table.add_row(escape(key), f"{value:.4f}", escape(in_words(bases.get(key, Basis()))))
     return table
 
 
@@ -216,7 +221,7 @@ def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} on {questions.name}, after {policy.version} updates", markup=False, highlight=False)
     measure = stored_measure(options.run, questions, policy, options.matches, options.seed)
-    console.print(_measured(measure()))
+    console.print(_measured(measure(), measure.basis()))
 
 
 @dataclass(frozen=True)

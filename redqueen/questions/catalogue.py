@@ -60,7 +60,7 @@ def find_questions(spec: str) -> Questions:
     """The question set that `spec` names: "sums", "sums:digits=3", a file such as "train.jsonl" or another data set
     (`rows.names_data`), "path/to/file.py:MyQuestions", "some.module:MyQuestions", or an entry point of the group
     `redqueen.questions`. Raises RedQueenError with one line that says what is wrong."""
-    if as_spec(spec) == spec and (folder := Path(spec).expanduser()).is_dir():
+    if spec not in QUESTIONS and as_spec(spec) == spec and (folder := Path(spec).expanduser()).is_dir():
         files = sorted(each for each in folder.iterdir() if names_data(str(each)))
         one = files[0] if files else folder / "train.jsonl"
         raise RedQueenError(f"{spec} is a folder, and not a data set: name the file with the questions, such as {one}")

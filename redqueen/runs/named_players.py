@@ -84,19 +84,22 @@ def find_player(spec: str, game: Game) -> Player:
     if step and step != "best" and not step.isdigit():
         raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, or RUN@best, not {spec!r}")
     policy = stored_policy(Path(folder), "best" if step == "best" else int(step) if step else None)
-    if isinstance(policy, TabularPolicy) and not policy.empty and not _has_met(policy, game):
-        warn(f"the table of {spec} has no position of {game.name}: it plays as an untrained one", stacklevel=2)
+    warn_of_strangers(policy, game, spec)
     return Named(policy, spec)
 
 
-def _has_met(table: TabularPolicy, game: Game) -> bool:
-    """Whether a table has a row for any position of a match that is played at random."""
+def warn_of_strangers(policy: Player, game: Game, spec: str) -> None:
+    """Warns of a table, of the run `spec`, that has no position of a match of the game that is played at random: it
+    was trained on another."""
+    if not isinstance(policy, TabularPolicy) or policy.empty:
+        return
     cast = dict.fromkeys(game.roles, Uniform())
     try:
         (episode,) = play([Match(game, dealt(game, 0), cast, 0)], Random(0))
-    except RedQueenError:  # a game of free text, or with a referee: it says so itself
-        return True
-    return table.met([turn.ask for turn in episode.turns])
+    except RedQueenError:  # of free text, or with a referee: it says so itself
+        return
+    if not policy.met([turn.ask for turn in episode.turns]):
+        warn(f"the table of {spec} has no position of {game.name}: it plays as an untrained one", stacklevel=3)
 
 
 def _cook(spec: str, game: Game) -> Player:

@@ -247,7 +247,7 @@ class Run:
                     remove_file(self.folder, name)
         for watcher in self.watchers:  # the first writes config.json, without which a folder is no run
             watcher.begin(self, start, count)
-        if bases := {name: asdict(each) for name, each in _bases(measures).items()}:
+        if bases := {name: asdict(each) for name, each in bases_of_measures(measures).items()}:
             self.keep("measures", bases)
         for title, text in self.shown.items():
             with saving(self.folder):
@@ -709,7 +709,7 @@ def _pace(policies: Sequence[Policy], step: int, count: int) -> None:
             policy.pace_at(step, count)
 
 
-def _bases(measures: Sequence[Measure]) -> dict[str, Basis]:
+def bases_of_measures(measures: Sequence[Measure]) -> dict[str, Basis]:
     """What the measured figures rest on, of those measures that state it."""
     stated = [each.basis() for each in measures if has(each, StatesBasis)]
     return {name: found for each in stated for name, found in each.items()}

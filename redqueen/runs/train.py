@@ -28,14 +28,14 @@ from redqueen.records import plain
 from redqueen.runs.checkpoints import read_checkpoint
 from redqueen.runs.collapse import Watch
 from redqueen.runs.folder import games_named, rebuild, settings, stored_checkpoint
-from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, guarded, numbers
+from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, bases_of_measures, guarded, numbers
 from redqueen.runs.versions import versions
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.fitting import fitting
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.trust.door import shut
-from redqueen.types import Metrics, RedQueenError
+from redqueen.types import Basis, Metrics, RedQueenError
 
 UNBEGUN = (LOCK, ".config.json.writing")  # what a training leaves that is killed before it begins
 SAME = ("recipe", "config", "seed", "schedule", "watch")  # what makes two trainings one
@@ -131,9 +131,9 @@ def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:
     return guarded(lambda: recipe.train(config, run), run)
 
 
-def measured(folder: Path, step: int | None = None) -> tuple[int, Metrics]:
+def measured(folder: Path, step: int | None = None) -> tuple[int, Metrics, dict[str, Basis]]:
     """What the recipe of a run measures, of the newest checkpoint or of the one after `step` updates: the number of its
-    updates, and the figures. Nothing in the folder changes."""
+    updates, the figures, and what they rest on. Nothing in the folder changes."""
     found = settings(folder)
     schedule = rebuild(Schedule, found["schedule"])
     with TemporaryDirectory() as elsewhere, shut():
@@ -141,7 +141,7 @@ def measured(folder: Path, step: int | None = None) -> tuple[int, Metrics]:
         run.checkpoint = stored_checkpoint(folder, step)
         with suppress(_Measured):
             trained(find_recipe(found["recipe"]), found, run)
-        return run.step, run.figures
+        return run.step, run.figures, run.bases
 
 
 class _Measured(Exception):
@@ -153,13 +153,14 @@ class _Measuring(Run):
 
     checkpoint: Path
     figures: Metrics
+    bases: dict[str, Basis]
 
     def _steps(
         self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]
     ) -> Iterator[int]:
         self.step = read_checkpoint(self.checkpoint, policies, resumable)["step"]
         self._measure(measures)
-        self.figures = numbers(self._line)
+        self.figures, self.bases = numbers(self._line), bases_of_measures(measures)
         raise _Measured
 
 

@@ -265,6 +265,13 @@ def _best(figure: str, points: Sequence[Point]) -> str:
     return f", after {_number(figure, best.value)} at step {best.step}"
 
 
+def in_words(basis: Basis) -> str:
+    """What a figure rests on: "64 held-out problems × 8 attempts"; empty where that is not known."""
+    if basis.exact or not basis.count:
+        return "exact" if basis.exact else ""
+    return f"{basis.count} {basis.of or 'items'}" + (f" × {basis.attempts} attempts" if basis.attempts > 1 else "")
+
+
 def _on(figure: str, basis: Basis) -> str:
     """On how much a figure rests."""
     if basis.exact or not basis.count:

@@ -28,7 +28,7 @@ from redqueen.runs.samples import FATES, total
 from redqueen.trust.no_links import write_whole
 from redqueen.trust.reading import read_json
 from redqueen.types import Damaged, Episode, Message, RedQueenError
-from redqueen.views.headline import Headline, bases_of, headline_of, planned_steps, sentence_of_seeds
+from redqueen.views.headline import Headline, bases_of, headline_of, in_words, planned_steps, sentence_of_seeds
 from redqueen.views.report.first_screen import answered, pairs, states
 from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
@@ -302,9 +302,7 @@ def _rests_on(folder: Path, lines: Sequence[Line]) -> dict[str, str]:
             counts.setdefault(name, []).append(count)
     found = {name: f"{sum(each) / len(each):.4g} a step" for name, each in counts.items()}
     for name, basis in bases_of(folder).items():
-        times = f" × {basis.attempts} attempts" if basis.attempts > 1 else ""
-        said = "exact" if basis.exact else f"{basis.count} {basis.of}{times}" if basis.count else ""
-        found |= {name: said} if said else {}
+        found |= {name: said} if (said := in_words(basis)) else {}
     bounds = {f"{name}{end}": words for name, words in found.items() for end in ("_low", "_high")}
     return bounds | found
 

@@ -68,7 +68,13 @@ KINDS = (
 
 def check(words: Sequence[str]) -> None:
     """NAME, FILE.py[:NAME] or FILE.jsonl: whether it keeps its contract; of questions, what is expected and replied"""
-    if words and is_data(words[0]) and words[0].partition(":")[0] not in ADAPTERS:
+    folder = Path(words[0]) if words else Path("nowhere")
+    if (folder / "metrics.jsonl").is_file():
+        raise RedQueenError(
+            f"{folder} is the folder of a run: redqueen report {folder} shows it, redqueen resume {folder} goes on"
+        )
+    recipe = (folder / "recipe.py").is_file()
+    if words and is_data(words[0]) and not recipe and words[0].partition(":")[0] not in ADAPTERS:
         check_file(words)
         return
     spec = only_word(words, USAGE)

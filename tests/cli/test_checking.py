@@ -1,6 +1,7 @@
 """`redqueen check`: the contract that fits, in one line, with exit status 0 or 2."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -175,6 +176,22 @@ def test_a_recipe_is_checked_by_its_file_or_folder(tmp_path, line, monkeypatch):
     status, text = line(str(tmp_path))
     assert status == 2
     assert "has no recipe.py" in text
+
+
+def test_a_folder_of_a_recipe_is_one_under_any_path_and_that_of_a_run_is_named(tmp_path, line, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(checking, "check_recipe", lambda recipe: "the recipe was read")
+    folder, run = Path("recipes/mine"), Path("outputs/mine-0")  # as names on the hub are
+    for each in (folder, run):
+        each.mkdir(parents=True)
+    (folder / "recipe.py").write_text("Config = train = print\n")
+    (run / "metrics.jsonl").write_text("")
+    assert line("recipes/mine") == (0, "the recipe was read\n")
+    assert line("outputs/mine-0") == (
+        2,
+        "redqueen: outputs/mine-0 is the folder of a run: redqueen report outputs/mine-0 shows it, "
+        "redqueen resume outputs/mine-0 goes on\n",
+    )
 
 
 def test_what_is_not_there_is_answered_with_what_is_near(line):

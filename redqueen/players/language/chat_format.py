@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from redqueen.players.language.chat_templates import TooDear, rendered
-from redqueen.players.language.thoughts import in_marks, marks_in
+from redqueen.players.language.thoughts import in_marks, in_opened, marks_in
 from redqueen.players.language.tokenizer_files import no_panic
 from redqueen.texts import Marks, parted, thinks_on
 from redqueen.types import Ask, Message, RedQueenError
@@ -94,6 +94,7 @@ class ChatFormat:
         self.end = self._end_of_turn()
         shown = "" if self.raw else self._template([{"role": "user", "content": _HERE}], reply=True)
         self.opens_thought = thinks_on(shown.rpartition(_HERE)[2], self.thoughts)
+        self._on_new_line = shown.endswith("\n")
         self._lead = "" if self.raw else self._lead_of_reply()
 
     def changed(
@@ -178,11 +179,12 @@ class ChatFormat:
                 return np.concatenate([said, self._after(ask.messages[known + 1 :], str(ask.seat), ended)])
         return np.array(self._encode(self._whole(ask.messages, str(ask.seat)), first=True), dtype=np.int64)
 
-    def reply_tokens(self, text: str, stops: Sequence[str] = ()) -> tuple[int, ...]:
-        """The tokens of a whole reply: the text and the end of the turn, or the text up to the first stop."""
-        words = self._encode(
-            self._apart(in_marks(text, self.thoughts, self._lead), but=self._marks.values()), first=False
-        )
+    def reply_tokens(self, text: str, stops: Sequence[str] = (), written: bool = False) -> tuple[int, ...]:
+        """The tokens of a whole reply: the text and the end of the turn, or the text up to the first stop. Where the
+        prompt opens a thought, one that somebody has `written` without one closes it first."""
+        told = in_marks(text, self.thoughts, self._lead)
+        told = in_opened(told, self.thoughts, self._on_new_line) if written and self.opens_thought else told
+        words = self._encode(self._apart(told, but=self._marks.values()), first=False)
         ends = [end for end in range(1, len(words) + 1) if stops and self.completes(words[:end], stops)]
         return tuple(words[: ends[0]]) if ends else (*words, self.end)
 

@@ -164,7 +164,7 @@ class Voice:
         any other text raises RedQueenError."""
         prompt = self.chat.prompt(ask)
         if not listed:
-            tokens = self.chat.reply_tokens(text, ask.stops)
+            tokens = self.chat.reply_tokens(text, ask.stops, written=True)
             return replace(self.say(ask, prompt, tokens, [0.0] * len(tokens), truncated=False), recited=True)
         if text not in ask.choices:
             raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
@@ -292,7 +292,7 @@ class OpenSpeaker(Speaker):
 
 def listed_replies(chat: ChatFormat, choices: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """[K] the tokens of each legal reply. Raises RedQueenError if two of them are the same tokens."""
-    replies = tuple(chat.reply_tokens(choice) for choice in choices)
+    replies = tuple(chat.reply_tokens(choice, written=True) for choice in choices)
     if len(set(replies)) < len(replies):
         raise RedQueenError(f"two of the legal replies {tuple(choices)} are the same tokens for this model")
     return replies

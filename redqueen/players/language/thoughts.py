@@ -7,7 +7,7 @@ sentences (Granite 3.2, Apriel), and `<thinking>`, `<reasoning>`, `<thought>` wh
 
 from __future__ import annotations
 
-from redqueen.texts import THINK, Marks, parted
+from redqueen.texts import THINK, Marks, opened_before, parted
 from redqueen.types import RedQueenError
 
 NO_THOUGHTS = Marks("", "")
@@ -84,3 +84,13 @@ def in_marks(text: str, marks: Marks, lead: str = "") -> str:
     if said is None:
         return text
     return f"{marks.open}{thought}{marks.close}{marks.lead}{said}" if thought else lead + said
+
+
+def in_opened(text: str, marks: Marks, on_new_line: bool) -> str:
+    """A text in these marks as it goes on after a prompt that has opened a thought: without the opening of its own, or,
+    where it does not think, after an empty thought as Qwen 3's template writes it. `on_new_line` is whether the prompt
+    ends with the end of a line."""
+    if begun := marks.beginning.match(text.lstrip()):
+        rest = text.lstrip()[begun.end() :]
+        return rest.removeprefix("\n") if on_new_line else rest
+    return text if opened_before(text, marks) else f"\n{marks.close}\n\n{text}"

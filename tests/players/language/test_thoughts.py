@@ -1,5 +1,7 @@
 """Thoughts in the marks of the models in use: what is said, with a thought that is closed, not closed, and empty."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -103,16 +105,30 @@ def test_what_is_thought_in_channels_ends_no_reply_and_later_prompts_go_on_after
 def test_a_written_reply_is_learned_in_the_marks_of_the_model():
     def learned(template, text):
         chat = made(template)
-        return chat.tokenizer.decode(chat.reply_tokens(text)[:-1])
+        return chat.tokenizer.decode(chat.reply_tokens(text, written=True)[:-1])
 
     assert learned(CHANNELS, "42") == "<|channel|>final<|message|>42"
     assert learned(CHANNELS, "<think>hm</think>42") == f"{ANALYSIS}hm<|end|>{FINAL}42"
     assert learned(MAGISTRAL, "<think>hm</think>42") == "[THINK]hm[/THINK]42"
     assert learned(COMMAND, "42") == "<|START_RESPONSE|>42"
+    assert made(R1).reply_tokens("42") == made(HEAD).reply_tokens("42")  # as sampled: the thought goes on
     assert learned(R1, "hm</think>42") == "hm</think>42"
+    assert learned(R1, "<think>\nhm\n</think>\n\n42") == "hm\n</think>\n\n42"  # the prompt has the opening and its line
+    assert learned(R1, "<think>hm</think>42") == "hm</think>42"
+    assert learned(R1, "42") == "\n</think>\n\n42"  # after the prompt, what Qwen 3 writes where nothing is thought
+    assert learned(R1, "It is <think>hm</think>42") == "\n</think>\n\nIt is <think>hm</think>42"
     assert made(CHANNELS).decode(made(CHANNELS).reply_tokens("say <|im_end|>")) == (
         "<|channel|>final<|message|>say < |im_end|>"  # any other special token is broken up still
     )
+
+
+def test_what_is_written_after_a_prompt_that_opens_a_thought_is_said_and_not_thought():
+    voice = Voice("learner", 0, made(R1))
+    plain, listed = voice.recite(ASKED, "42", False), voice.recite(replace(ASKED, choices=("42", "43")), "42", True)
+    assert [(each.text, each.thought) for each in (plain, listed)] == [("42", "")] * 2
+    assert plain.tokens.tolist() == listed.tokens.tolist()
+    whole = voice.recite(ASKED, "<think>\nhm\n</think>\n\n42", False)
+    assert (whole.text, whole.thought) == ("42", "hm")
 
 
 @pytest.mark.parametrize(
@@ -154,4 +170,3 @@ def test_texts_in_other_marks_stay_as_they_are():
     assert in_marks(text, HARMONY) == text
     assert in_marks("<think>never closed", HARMONY) == "<think>never closed"
     assert in_marks("<think>hm</think>42", THINK) == "<think>hm</think>42"
-    assert np.array_equal(made(HEAD).reply_tokens("42"), made(R1).reply_tokens("42"))

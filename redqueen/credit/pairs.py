@@ -2,7 +2,8 @@
 
 Every function takes trajectories with rewards (a grade, or the share of comparisons won) and returns the chosen and
 the rejected ones, in the order of their prompts. A tie is no pair. Nor are two equal texts, even where a noisy judge
-rewarded them differently: they have nothing to tell apart, and are counted.
+rewarded them differently: they have nothing to tell apart, and are counted. Two that were written, as those of a file,
+may say the same after different thoughts.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def _unequal(pairs: Sequence[tuple[Trajectory, Trajectory]]) -> Pairs:
 
 
 def _apart(pairs: Sequence[tuple[Trajectory, Trajectory]]) -> Pairs:
-    """The pairs of two different texts."""
-    kept = [(one, other) for one, other in pairs if _text(one) != _text(other)]
+    """The pairs of two different texts, or of two written ones with different thoughts."""
+    kept = [(one, other) for one, other in pairs if _text(one) != _text(other) or _written(one) != _written(other)]
     return Pairs([one for one, _ in kept], [other for _, other in kept], len(pairs) - len(kept))
 
 
@@ -114,3 +115,8 @@ def _reward(trajectory: Trajectory) -> float:
 
 def _text(trajectory: Trajectory) -> str:
     return "\n".join(turn.reply.text for turn in trajectory.turns)
+
+
+def _written(trajectory: Trajectory) -> str:
+    """What was thought before the turns that somebody wrote."""
+    return "\n".join(turn.reply.thought for turn in trajectory.turns if turn.reply.recited)

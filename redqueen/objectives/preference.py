@@ -23,10 +23,11 @@ the authors of `Ipo`; beta then has another scale).
 
 Every pair counts by its weight, whatever the lengths of its replies. The losses are additive over pairs: a part of a
 batch must hold both sides of a pair, or it is refused. Metrics of pairs: `preference_loss`; `preference_margin`, the
-mean of m; `preference_accuracy`, the share of pairs with m > 0; `chosen_ratio` and `rejected_ratio`, the means of h on
-either side, since a margin may grow while both fall; `margin_a_token`, the mean of m where h are means over tokens, so
-that it does not grow with the replies; `chosen_length` and `rejected_length`, their mean tokens; `entropy` of the
-policy.
+mean of m; `preference_accuracy`, the share of pairs with m > 0, those within rounding of 0 by half; `chosen_length` and
+`rejected_length`, their mean tokens; `entropy` of the policy. Beside a reference, also where the loss reads none:
+`chosen_ratio` and `rejected_ratio`, the means of log policy(y) - log reference(y) on either side, since a margin may
+grow while both fall; `margin_a_token`, the mean of their difference where they are means over tokens, so that it does
+not grow with the replies. Without one they are of log policy(y) alone.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Dpo:
             raise RedQueenError(f"label smoothing lies from 0 to below 0.5, not at {self.label_smoothing:g}")
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Dpo"), self.by_token)
+        sides = _sides(batch, likelihoods.logprobs, "Dpo", self.by_token)
         z, wrong = self.beta * sides.margins, self.label_smoothing
         return sides.result(likelihoods, batch, -(1.0 - wrong) * logsigmoid(z) - wrong * logsigmoid(-z))
 
@@ -74,7 +75,7 @@ class Hinge:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Hinge"))
+        sides = _sides(batch, likelihoods.logprobs, "Hinge")
         return sides.result(likelihoods, batch, (1.0 - self.beta * sides.margins).relu())
 
 
@@ -90,7 +91,7 @@ class Ipo:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Ipo"), self.by_token)
+        sides = _sides(batch, likelihoods.logprobs, "Ipo", self.by_token)
         return sides.result(likelihoods, batch, (sides.margins - 0.5 / self.beta).square())
 
 
@@ -105,7 +106,7 @@ class StepApo:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "StepApo"))
+        sides = _sides(batch, likelihoods.logprobs, "StepApo")
         return sides.result(likelihoods, batch, -logsigmoid(self.beta * sides.margins - self.alpha * sides.gaps))
 
 
@@ -190,6 +191,7 @@ class ChosenLikelihood:
         return self.weight * loss, {"chosen_loss": float(loss.detach())}
 
 
+ROUNDING = 1e-5  # nats a token by which two ratings of the same reply may differ
 PairLoss = Literal["logistic", "squared", "hinge", "simpo", "orpo", "step-apo"]
 BETAS: Mapping[PairLoss, float] = MappingProxyType({"simpo": 2.0, "step-apo": 0.3})
 """The beta of a paper, where it is not 0.1."""
@@ -233,8 +235,9 @@ class _Sides:
     rejected: Tensor
     gaps: Tensor  # by how much the chosen one is better
     weights: Tensor
-    a_token: Tensor  # m where h are means over tokens
-    lengths: Tensor  # [K, 2], tokens of the chosen and of the rejected side
+    moved: Tensor  # [K, 2], beside the reference: of the chosen and of the rejected side
+    lengths: Tensor  # [K, 2], their tokens
+    by_token: bool  # whether h are means
 
     @property
     def margins(self) -> Tensor:
@@ -242,6 +245,9 @@ class _Sides:
 
     def result(self, likelihoods: Likelihoods, batch: Batch, per_pair: Tensor) -> tuple[Tensor, Metrics]:
         loss, margins = (self.weights * per_pair).sum(), self.margins.detach()
+        rounding = ROUNDING * (1.0 if self.by_token else self.lengths.sum(dim=1))
+        ahead = torch.where(margins.abs() <= rounding, 0.5, (margins > 0).to(margins.dtype))
+        a_token = self.moved / self.lengths.clamp(min=1.0)
 
         def mean(values: Tensor) -> float:
             return float((self.weights * values.detach()).sum())
@@ -249,19 +255,19 @@ class _Sides:
         return loss, {
             "preference_loss": float(loss.detach()),
             "preference_margin": mean(margins),
-            "preference_accuracy": mean((margins > 0).to(margins.dtype)),
-            "chosen_ratio": mean(self.chosen),
-            "rejected_ratio": mean(self.rejected),
-            "margin_a_token": mean(self.a_token),
+            "preference_accuracy": mean(ahead),
+            "chosen_ratio": mean(self.moved[:, 0]),
+            "rejected_ratio": mean(self.moved[:, 1]),
+            "margin_a_token": mean(a_token[:, 0] - a_token[:, 1]),
             "chosen_length": mean(self.lengths[:, 0]),
             "rejected_length": mean(self.lengths[:, 1]),
             "entropy": measured(batch, likelihoods.entropies),
         }
 
 
-def _sides(batch: Batch, per_token: Tensor, by_token: bool = False) -> _Sides:
-    """The sums (or means) of `per_token` [B, T] over the tokens of each side of a pair. A pair without own tokens has
-    weight 0."""
+def _sides(batch: Batch, logprobs: Tensor, beside: str = "", by_token: bool = False) -> _Sides:
+    """The sums (or means) of `logprobs` [B, T] over the tokens of each side of a pair, less those of the reference that
+    the objective named `beside` needs. A pair without own tokens has weight 0."""
     if batch.pairs is None:
         raise RedQueenError("a preference needs pairs of replies: make the batch with pack_pairs(chosen, rejected)")
     own = own_tokens(batch)
@@ -274,14 +280,14 @@ def _sides(batch: Batch, per_token: Tensor, by_token: bool = False) -> _Sides:
         of_rows = torch.where(own, of_words, 0.0).sum(dim=1)
         return of_rows.new_zeros(2 * len(numbers)).index_add(0, sides, of_rows).view(-1, 2)
 
-    counts = over_sides(own.to(per_token.dtype))
+    counts = over_sides(own.to(logprobs.dtype))
     assert bool(((counts > 0)[:, 0] == (counts > 0)[:, 1]).all()), "a pair is one chosen and one rejected reply"
-    sums = over_sides(per_token)
-    means = sums / counts.clamp(min=1.0)
-    values = means if by_token else sums
-    better = over_sides(batch.advantages.to(per_token.dtype)) / counts.clamp(min=1.0)
+    sums = over_sides(logprobs - _reference(batch, beside) if beside else logprobs)
+    values = sums / counts.clamp(min=1.0) if by_token else sums
+    moved = over_sides(logprobs - batch.reference.logprobs) if batch.reference is not None else sums
+    better = over_sides(batch.advantages.to(logprobs.dtype)) / counts.clamp(min=1.0)
     weights = over_sides(batch.loss_weights).sum(dim=1)
-    return _Sides(values[:, 0], values[:, 1], better[:, 0] - better[:, 1], weights, means[:, 0] - means[:, 1], counts)
+    return _Sides(values[:, 0], values[:, 1], better[:, 0] - better[:, 1], weights, moved.detach(), counts, by_token)
 
 
 def _log_odds(logs: Tensor) -> Tensor:

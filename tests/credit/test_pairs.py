@@ -51,6 +51,18 @@ def test_equal_texts_are_no_pair_although_a_judge_rewarded_them_differently():
     assert closest(group[:2], by_task_and_role) == Pairs([], [], equal=1)
 
 
+def test_written_replies_that_say_the_same_after_different_thoughts_are_a_pair():
+    def thought(about, mark, recited):
+        (turn,) = (each := said("a", "four", mark)).turns
+        reply = replace(turn.reply, thought=about, recited=recited)
+        return replace(each, turns=(replace(turn, reply=reply),))
+
+    written = trajectories(thought("2 + 2 is 4", 1.0, True), thought("2 + 2 is 5, say 4", -1.0, True))
+    assert [len(side) for side in best_and_worst(written, by_task_and_role)] == [1, 1]
+    sampled = trajectories(thought("2 + 2 is 4", 1.0, False), thought("2 + 2 is 5, say 4", -1.0, False))
+    assert best_and_worst(sampled, by_task_and_role).equal == 1
+
+
 def test_replies_are_credited_as_the_loss_of_their_pair_credits_them():
     pairs = best_and_worst(GROUPS, by_task_and_role)
     assert [each.tolist() for each in pairs.advantages(GROUPS)] == [

@@ -210,12 +210,33 @@ def test_where_policy_and_reference_are_one_loss_and_pull_are_those_of_the_table
     batch, logprobs = even(gap=1.0)
     loss, metrics = objective(likelihoods(logprobs), batch)
     assert loss.item() == pytest.approx(value, rel=1e-6)
-    assert metrics["preference_margin"] == metrics["preference_accuracy"] == 0.0
+    assert (metrics["preference_margin"], metrics["preference_accuracy"]) == (0.0, 0.5)
     assert metrics["chosen_ratio"] == metrics["rejected_ratio"] == 0.0
     by_token = getattr(objective, "by_token", False)
     share = torch.where(OWN, 1.0 / (OWN.sum(dim=1, keepdim=True) if by_token else 1.0), 0.0)
     expected = -SIGNS[:, None] * share * pull / 2.0  # half of the loss is each pair's
     assert torch.allclose(gradient(objective, batch, logprobs), expected.double())
+
+
+@pytest.mark.parametrize("objective", [SimPo(), Orpo()], ids=repr)
+def test_what_needs_no_reference_is_told_from_its_start_all_the_same(objective):
+    """However much likelier one side has been from the start, a ceiling on what was learned holds nothing back."""
+    batch, logprobs = even()
+    logprobs = torch.where(OWN & (batch.advantages < 0), logprobs - 5.0, logprobs)
+    start = replace(batch, reference=likelihoods(logprobs.detach()))
+    _, metrics = objective(likelihoods(logprobs), start)
+    assert metrics["margin_a_token"] == metrics["chosen_ratio"] == metrics["rejected_ratio"] == 0.0
+    assert metrics["preference_accuracy"] == 1.0
+    _, metrics = objective(likelihoods(torch.where(batch.advantages > 0, logprobs + 0.5, logprobs)), start)
+    assert metrics["margin_a_token"] == pytest.approx(0.5)
+
+
+def test_margins_within_rounding_are_even():
+    batch, logprobs = even()
+    moved = logprobs.detach() + torch.where(OWN, 1e-6 * SIGNS[:, None], 0.0)
+    assert Dpo()(likelihoods(moved), batch)[1]["preference_accuracy"] == 0.5
+    moved = logprobs.detach() + torch.where(OWN, 1e-3 * SIGNS[:, None], 0.0)
+    assert Dpo()(likelihoods(moved), batch)[1]["preference_accuracy"] == 1.0
 
 
 def test_step_apo_starts_at_1_313262_as_in_the_table():

@@ -63,6 +63,10 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
 LETTERED = ("A", "B", "C", "D")
 TRAINING = ("train", "training")
 TESTING = ("test", "testing", "eval", "evaluation", "validation", "valid", "val", "dev", "held_out")
+_GOOD: Mapping[str, bool] = MappingProxyType(
+    dict.fromkeys(("true", "1", "1.0", "yes", "good", "desirable"), True)
+    | dict.fromkeys(("false", "0", "0.0", "no", "bad", "undesirable"), False)
+)
 MOST_SAID = 500  # characters of a list of columns in a message
 _ANOTHER_FORMAT = 0.1  # share of the rows, from which a second format is not a few faulty rows
 
@@ -128,7 +132,7 @@ def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: 
         fitting = [_usual(name, known, rows) for name in names]
         most = [name for name in fitting if name and name not in taken]
         if role in ("answer", "label"):
-            most = [name for name in most if _is_flag(rows, name) == (role == "label")]
+            most = [name for name in most if _is_flag(rows, name, known) == (role == "label")]
         if role == "split" and most and not _splits(rows, most[0]):
             most = []
         if role == "tests" and most and most[0].lower() == "test" and "entry_point" not in known:
@@ -177,9 +181,20 @@ def _most_filled(names: Sequence[str], counts: Mapping[str, int]) -> str:
     return next(name for name in names if 2 * counts[name] >= most)
 
 
-def _is_flag(rows: Sequence[Row], name: str) -> bool:
-    """Whether a column called `label` or `correct` says whether a reply is a good one, and is no answer."""
-    return name.lower() in ("label", "correct") and any(isinstance(row.columns.get(name), bool) for row in rows[:100])
+def is_good(value: Any) -> bool | None:
+    """Whether a label calls a reply a good one; None for what is no such label."""
+    return _GOOD.get(str(value).strip().lower())
+
+
+def _is_flag(rows: Sequence[Row], name: str, known: Collection[str]) -> bool:
+    """Whether a column called `label` or `correct` says whether a reply is a good one, and is no answer: it is true or
+    false, or, beside a reply and where there is no choice, one of the words for these (CSV has no others)."""
+    if name.lower() not in ("label", "correct"):
+        return False
+    found = [row.columns[name] for row in rows[:100] if row.columns.get(name) not in (None, "")]
+    worded = bool(found) and all(is_good(value) is not None for value in found)
+    replied = not {*USUAL["completion"]}.isdisjoint(known) and {*USUAL["choices"]}.isdisjoint(known)
+    return any(isinstance(value, bool) for value in found) or (worded and replied)
 
 
 def _splits(rows: Sequence[Row], name: str) -> bool:

@@ -28,7 +28,7 @@ from typing import Any
 
 from redqueen.checks.extraction import LETTERS
 from redqueen.checks.sandbox.literals import quiet
-from redqueen.questions.columns import Layout
+from redqueen.questions.columns import Layout, is_good
 from redqueen.questions.data_rows import Columns, Row
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError
@@ -213,18 +213,9 @@ def _system(value: Any, messages: Conversation) -> Conversation:
     return ()
 
 
-_GOOD: Mapping[str, bool] = {"true": True, "1": True, "yes": True, "good": True, "desirable": True} | {
-    "false": False,
-    "0": False,
-    "no": False,
-    "bad": False,
-    "undesirable": False,
-}
-
-
 def _label(value: Any) -> bool:
     """Whether a reply is called good."""
-    good = _GOOD.get(str(value).strip().lower())
+    good = is_good(value)
     if good is None:
         raise _Fault(f"label must be true (a good reply) or false, not {_shown(value)}")
     return good

@@ -53,6 +53,11 @@ def test_a_named_column_comes_before_a_usual_one_and_may_lie_within_an_object():
 def test_a_label_that_says_whether_a_reply_is_good_is_no_answer():
     assert "answer" not in found({"prompt": "a", "completion": "b", "label": True}).roles
     assert found({"prompt": "a", "label": 1}).roles["answer"] == "label"
+    for label in ("True", "false", 1, 0.0, "good", "undesirable"):  # as a CSV has them
+        roles = found({"prompt": "a", "completion": "b", "label": label}).roles
+        assert roles["label"] == "label" and "answer" not in roles
+    assert found({"prompt": "a", "completion": "b", "label": "seven"}).roles["answer"] == "label"
+    assert found({"prompt": "a", "solution": "b", "choices": ["x", "y"], "label": 1}).roles["answer"] == "label"
 
 
 def test_a_column_split_counts_where_it_says_train_and_test():

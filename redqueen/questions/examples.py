@@ -100,7 +100,11 @@ def example(row: Row, layout: Layout, graded: bool = True) -> Example:
 
 def _standard(entries: Columns) -> dict[str, Any]:
     """The entries that make a format, under the names of the formats."""
-    found = {name: value for name, value in entries.items() if name in _OF_FORMATS}
+    found = {
+        name: _messages([value] if isinstance(value, Mapping) else value)
+        for name, value in entries.items()
+        if name in _OF_FORMATS
+    }
     if "question" in entries:
         question = _messages(entries["question"])
         ended = isinstance(question, list) and question and _role(question[-1]) == ASSISTANT
@@ -159,7 +163,8 @@ def _read(columns: Columns, place: str, entries: Columns) -> Example:
         return _with_more(_implicit(columns["chosen"], columns["rejected"], place), entries)
     prompt = _prompt(columns["prompt"])
     kinds = {name: type(columns[name]) is list for name in form}
-    if len(set(kinds.values())) > 1 and "chosen" in form:
+    replies = {kinds[name] for name in form[1:]}
+    if "chosen" in form and (len(replies) > 1 or (True in replies and not kinds["prompt"])):
         text, listed = (", ".join(name for name in form if kinds[name] is is_list) for is_list in (False, True))
         raise _Fault(
             f"{text} is text and {listed} a list of messages: make them alike (ignore=prompt takes the beginning of "
@@ -351,6 +356,9 @@ def _implicit(chosen: Any, rejected: Any, place: str) -> Example:
     one, two = _text(chosen, "chosen"), _text(rejected, "rejected")
     if one == two:
         raise _Fault("chosen and rejected say the same: a preference needs two different replies")
+    dialogues = _dialogue(one), _dialogue(two)
+    if dialogues[0] and dialogues[1]:
+        return _implicit(*dialogues, place)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
     start = _word_start(one, two, shared)
     prompt_text, better, worse = one[:start].strip(), one[start:].strip(), two[start:].strip()
@@ -359,6 +367,18 @@ def _implicit(chosen: Any, rejected: Any, place: str) -> Example:
     if not (better and worse):
         raise _Fault("one of chosen and rejected is the beginning of the other: both need a reply of their own")
     return Example(place, ((USER, prompt_text),), better, worse)
+
+
+_TURN = re.compile(r"(?:\A\s*|\n\n)(Human|Assistant):")
+
+
+def _dialogue(text: str) -> list[dict[str, str]]:
+    """The messages of a text that begins "Human: ..." and goes on "Assistant: ...", as those of Anthropic's HH data do;
+    none of any other."""
+    _, *turns = _TURN.split(text) if text.lstrip().startswith("Human:") else [text]
+    roles = [USER if speaker == "Human" else ASSISTANT for speaker in turns[::2]]
+    told = [{"role": role, "content": said.strip()} for role, said in zip(roles, turns[1::2], strict=True)]
+    return told if ASSISTANT in roles else []
 
 
 def _word_start(one: str, two: str, end: int) -> int:

@@ -63,11 +63,29 @@ def test_of_a_conversation_of_many_turns_the_last_reply_is_the_completion():
     [
         ("The sky is blue.", "The sky is green.", "The sky is", "blue.", "green."),
         ("The sky is blue.", "The sky is blond.", "The sky is", "blue.", "blond."),  # not inside a word
-        ("\n\nHuman: Hi\n\nAssistant: Yes", "\n\nHuman: Hi\n\nAssistant: No", "Human: Hi\n\nAssistant:", "Yes", "No"),
+        ("\n\nHuman: Hi\n\nAssistant: Yes, I do", "\n\nHuman: Hi\n\nAssistant: Yes, but", "Hi", "Yes, I do", "Yes, but"),
     ],
 )
 def test_an_implicit_prompt_is_what_both_texts_begin_with(chosen, rejected, prompt, better, worse):
     assert parts(chosen=chosen, rejected=rejected) == ((("user", prompt),), better, worse, "")
+
+
+def test_a_dialogue_of_human_and_assistant_is_read_as_its_messages():
+    before = "\n\nHuman: Say 1.\nHuman: or 2\n\nAssistant: Which?\n\nHuman: Any.\n\nAssistant: "
+    prompt = (("user", "Say 1.\nHuman: or 2"), ("assistant", "Which?"), ("user", "Any."))
+    assert parts(chosen=before + "It is 1.", rejected=before + "It is 3.") == (prompt, "It is 1.", "It is 3.", "")
+    with pytest.raises(RedQueenError, match="the same messages but for the last one"):
+        parts(chosen=before + "It is 1.", rejected="Human: Say 2.\n\nAssistant: It is 3.")
+    with pytest.raises(RedQueenError, match="ends with the user"):
+        parts(chosen=before + "1\n\nHuman: Thanks.", rejected=before + "3")
+
+
+def test_replies_of_pairs_may_be_messages_of_sharegpt_or_texts_after_messages():
+    said = {"from": "gpt", "value": "It is 1."}, {"from": "gpt", "value": "No."}
+    asked = [{"from": "human", "value": "Say 1."}]
+    wanted = ((("user", "Say 1."),), "It is 1.", "No.", "")
+    assert parts(conversations=asked, chosen=said[0], rejected=said[1]) == wanted
+    assert parts(messages=[{"role": "user", "content": "Say 1."}], chosen="It is 1.", rejected="No.") == wanted
 
 
 def test_what_else_a_row_has_is_not_read_and_a_column_may_be_ignored():

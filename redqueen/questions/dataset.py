@@ -49,6 +49,7 @@ from redqueen.questions.grading import (
     Grading,
     find_grading,
 )
+from redqueen.questions.pair_doubts import doubts
 from redqueen.questions.verdicts import as_scores
 from redqueen.types import SOLVER, Demonstration, Match, Message, RedQueenError, Refusal, Task
 
@@ -590,6 +591,7 @@ class _Reading:
         self.commas |= wanted.commas
         self._say(path, layout, wanted, [answers for _, answers in good])
         self._say_disagreements(path, good)
+        self.columns += [f"{path}: {each}" for each in doubts([each for each, _ in good])]
         rows = [(each, self._task(each, answers, wanted.kind)) for each, answers in good]
         return [pair for pair in rows if not tested(pair[0])], [pair for pair in rows if tested(pair[0])]
 

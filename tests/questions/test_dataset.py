@@ -679,3 +679,16 @@ def test_questions_longer_than_allowed_are_left_out_and_counted(tmp_path):
     with pytest.warns(match="left out 5 of 10 rows, whose questions are longer than 18 characters"):
         kept = Dataset(path, longest=18, held_out=0.2)
     assert sorted(int(task.answer) for task in kept.all_tasks()) == [10, 11, 12, 13, 14]
+
+
+def test_pairs_that_stand_there_both_ways_round_or_against_their_scores_are_named(tmp_path):
+    rows = [{"prompt": f"Say {n}.", "chosen": f"It is {n}.", "rejected": f"No {n}."} for n in range(6)]
+    turned = [{**rows[n], "chosen": rows[n]["rejected"], "rejected": rows[n]["chosen"]} for n in (1, 4)]
+    path = saved(tmp_path / "turned.jsonl", [*rows, *turned])
+    said = " ".join(Dataset(path).notes)
+    assert f"both ways round: 2, the first in {path}, line 2 and {path}, line 7;" in said
+    scored = [{**row, "chosen_score": 2 + (n < 5), "rejected_score": 3} for n, row in enumerate(rows)]
+    path = saved(tmp_path / "scored.jsonl", scored)
+    assert f"has the lower score: 1, the first in {path}, line 6;" in " ".join(Dataset(path).notes)
+    clean = " ".join(Dataset(saved(tmp_path / "clean.jsonl", rows)).notes)
+    assert "both ways" not in clean and "lower score" not in clean

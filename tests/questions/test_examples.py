@@ -63,7 +63,13 @@ def test_of_a_conversation_of_many_turns_the_last_reply_is_the_completion():
     [
         ("The sky is blue.", "The sky is green.", "The sky is", "blue.", "green."),
         ("The sky is blue.", "The sky is blond.", "The sky is", "blue.", "blond."),  # not inside a word
-        ("\n\nHuman: Hi\n\nAssistant: Yes, I do", "\n\nHuman: Hi\n\nAssistant: Yes, but", "Hi", "Yes, I do", "Yes, but"),
+        (
+            "\n\nHuman: Hi\n\nAssistant: Yes, I do",
+            "\n\nHuman: Hi\n\nAssistant: Yes, but",
+            "Hi",
+            "Yes, I do",
+            "Yes, but",
+        ),
     ],
 )
 def test_an_implicit_prompt_is_what_both_texts_begin_with(chosen, rejected, prompt, better, worse):

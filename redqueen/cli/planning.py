@@ -173,8 +173,8 @@ def _needs(found: Measured, steps: int, schedule: Schedule, oracle: str) -> Iter
     when = "a step" if found.every == 1 else f"the first of each {min(found.every, steps)} steps"
     few = found.learns(found.every) < min(found.every, steps)
     yield (
-        f"{when}: {found.replies} replies of {found.reply_tokens} tokens to prompts of {found.prompt_tokens} tokens, "
-        f"{updates} updates{'' if found.every == 1 else ' a step'}"
+        f"{when}: {found.replies} replies, {found.reply_tokens:,} tokens in all, to prompts of "
+        f"{found.prompt_tokens:,} tokens in all; {updates} updates{'' if found.every == 1 else ' a step'}"
         + (f" in {found.learns(found.every)} of them: then their data are used up" if few else "")
     )
     yield (

@@ -12,16 +12,16 @@ from functools import cached_property
 import numpy as np
 
 from redqueen.checks.preferences import win_rates
-from redqueen.credit.outcomes import number, numbers
+from redqueen.credit.outcomes import as_numbers, number, numbers
 from redqueen.types import Episode, Group, RedQueenError, Seat
 
 OfGroup = dict[str, dict[Seat, np.ndarray]]  # by part and seat, [G] each
 
 
 def for_its_seat(group: Group, parts: Mapping[str, Sequence[float] | np.ndarray]) -> OfGroup:
-    """The `parts` of a reward, [G] each, for the single seat of a game."""
+    """The `parts` of a reward, [G] each, for the single seat of a game. Raises RedQueenError for what is no number."""
     (seat,) = {seat for episode in group.attempts for seat in episode.seats}
-    return {name: {seat: np.asarray(values, dtype=np.float64)} for name, values in parts.items()}
+    return {name: {seat: as_numbers(values, name)} for name, values in parts.items()}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from redqueen.checks.extraction import Kind, given
 from redqueen.checks.votes import Majority, Vote, by_value
 from redqueen.credit.learnability import SolveRate, solve_rate
-from redqueen.types import Episode, Group, Seat, Truncated
+from redqueen.types import Episode, Group, RedQueenError, Seat, Truncated
 
 
 def answers(episodes: Sequence[Episode], truncated: Truncated = "wrong") -> list[str]:
@@ -89,3 +89,11 @@ def numbers(group: Group, fact: str) -> np.ndarray:
 def number(fact: Any) -> float:
     """A fact as a number, NaN where it is None."""
     return nan if fact is None else float(fact)
+
+
+def as_numbers(values: object, part: str) -> np.ndarray:
+    """The numbers of a part of a reward. Raises RedQueenError for what is none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RedQueenError(f"the part {part!r} of a reward is numbers, one an attempt, not {values!r:.60}") from None

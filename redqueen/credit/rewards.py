@@ -14,7 +14,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from redqueen.credit.outcomes import unknown
+from redqueen.credit.outcomes import as_numbers, unknown
 from redqueen.protocols import Game, GroupReward, Player, Reward
 from redqueen.types import Episode, Group, RedQueenError, Seat, Trajectory, Turn
 
@@ -94,12 +94,18 @@ def _shared_out(reward: GroupReward, group: Episode | Group) -> list[Parts]:
     if not isinstance(group, Group):
         raise RedQueenError(f"reward {reward!r:.60} is of a group: play with attempts(...) and score the groups")
     shared: list[Parts] = [{} for _ in group.attempts]
-    for name, by_seat in reward.of_group(group).items():
-        numbers = {seat: np.asarray(values, dtype=np.float64) for seat, values in by_seat.items()}
+    (called,), of_group = _names_of([reward]), reward.of_group(group)
+    if not isinstance(of_group, Mapping):
+        raise RedQueenError(
+            f"reward {called}.of_group(group) must give {{part: {{seat: numbers}}}}, such as for_its_seat(group, "
+            f"{{'mine': numbers}}), not {of_group!r:.60}"
+        )
+    for name, by_seat in of_group.items():
+        numbers = {seat: as_numbers(values, name) for seat, values in by_seat.items()}
         for seat, values in numbers.items():
             if values.shape != (len(group.attempts),) or np.isinf(values).any():
                 raise RedQueenError(
-                    f"reward {reward!r:.60} must give the seat {seat} one number for each of {len(group.attempts)} "
+                    f"reward {called} must give the seat {seat} one number for each of {len(group.attempts)} "
                     f"attempts, finite or NaN, not {values!s:.60}"
                 )
         for place, (parts, episode) in enumerate(zip(shared, group.attempts, strict=True)):

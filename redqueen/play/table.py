@@ -16,6 +16,7 @@ from redqueen.protocols import Game, MayNotRead, Play, Waits, has
 from redqueen.types import Ask, Episode, Match, Message, NotRead, Outcome, RedQueenError, Reply, Seat, Turn
 
 MAX_TURNS = 10_000  # a match longer than this does not end
+ROUNDING = 1e-6  # of a sum of scores
 
 
 _TOLD: list[Callable[[Episode], None]] = []  # of this process, the innermost last
@@ -159,6 +160,12 @@ class Table:
         if silent is not None:
             raise RedQueenError(
                 f"game {self.match.game.name!r} let the seat {silent} speak but gave it no score in its Outcome"
+            )
+        total = sum(outcome.scores.values())
+        if getattr(self.match.game, "zero_sum", False) is True and abs(total) > ROUNDING:
+            raise RedQueenError(
+                f"game {self.match.game.name!r} says zero_sum, and its scores sum to {total:g}: make them sum to 0, or "
+                "leave zero_sum out"
             )
         return outcome
 

@@ -70,9 +70,13 @@ class Tally:
     wrong: int
     taught: int  # trajectories with an advantage other than 0
     rewards: tuple[float, ...]  # the lowest and the highest known one
+    unpaid: int = 0  # trajectories with a verdict that their reward makes no number of
 
 
-_TALLY: dict[str, Any] = {each.name: COUNT for each in fields(Tally)} | {"rewards": [FINITE]}
+_TALLY: dict[str, Any] = {each.name: COUNT for each in fields(Tally) if each.name != "unpaid"} | {
+    "rewards": [FINITE],
+    "unpaid?": COUNT,
+}
 _STATE = {"alarms": dict, "late": {...: [_TALLY]}, "causes": {...: Row(str, str, FINITE)}}
 
 
@@ -191,6 +195,10 @@ def _tally(own: Sequence[tuple[Trajectory, np.ndarray]], learned: bool) -> Tally
         wrong=sum(each.get("right") is False for each in facts),
         taught=sum(bool((np.abs(each) > 1e-9).any()) for _, each in own) if learned else len(own),
         rewards=(min(known), max(known)) if known else (),
+        unpaid=sum(
+            lacks and not asked and each.get("right") is not None and "right" in each
+            for lacks, asked, each in zip(unknown, judged, facts, strict=True)
+        ),
     )
 
 
@@ -215,6 +223,9 @@ def _cause(
     replies, seats, tasks = (_sum(late, name) for name in ("replies", "seats", "tasks"))
     truncated, unreadable, unknown = (_sum(late, name) for name in ("truncated", "unreadable", "unknown"))
     enough = tasks >= LEAST_TASKS
+    if 0 < unknown == _sum(late, "unpaid") and (unknown == seats or (enough and at_least(unknown, seats) > SURE)):
+        why = f"the reward of {unknown} of {seats} replies of the {role} is no number (NaN or None): all have a verdict"
+        return "no_verdict", why, at_least(unknown, seats) if enough else 1.0
     silent = not updated and 0 < unknown == seats  # nobody can say anything of them
     cut_off = (enough and at_least(truncated, replies) > SURE) or (silent and truncated > SURE * replies)
     alike = enough and not _sum(late, "taught") and unknown < seats

@@ -37,7 +37,7 @@ _SHARED = "shared"
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """How a judge or a reward model behind `--oracle` is asked: `--judge.rubric FILE`, `--judge.budget 5000`."""
+    """How a judge or a reward model is asked: `--judge.rubric FILE`, `--judge.budget 5000`."""
 
     rubric: Annotated[str | None, unset("FILE")] = None
     """a text file that says what is better; it stands before the question and the answers"""

@@ -25,7 +25,8 @@ def test_the_plan_is_what_the_run_then_needs(tmp_path, capsys):
     lines = [json.loads(line) for line in (run / "episodes" / "step_000001.jsonl").read_text().splitlines()]
     replies = [turn["reply"] for line in lines for turn in line["turns"]]
     tokens, prompts = (sum(len(reply[name]) for reply in replies) for name in ("tokens", "prompt_tokens"))
-    assert f"a step: {len(replies)} replies of {tokens} tokens to prompts of {prompts} tokens, 1 updates" in said
+    spent = f"{tokens:,} tokens in all, to prompts of {prompts:,} tokens in all"
+    assert f"a step: {len(replies)} replies, {spent}; 1 updates" in said
     assert f"a run of 3 steps: about {3 * len(replies)} replies" in said
     foretold = float(re.search(r"memory: ([\d.]+) GB, measured", said)[1])
     assert foretold == pytest.approx(read_metrics(run)[-1]["time"]["gigabytes"], rel=0.2)

@@ -179,9 +179,14 @@ def test_what_a_group_reward_must_give():
         def of_group(self, group):
             return for_its_seat(group, {"given": self.values})
 
-    for values in ([1.0], [1.0, inf]):
-        with pytest.raises(RedQueenError, match="one number for each of 2 attempts, finite or NaN"):
+    for values in (["good", "bad"], [{}, {}]):
+        with pytest.raises(RedQueenError, match="the part 'given' of a reward is numbers, one an attempt, not"):
             score([rights(True, False)], Gives(values))
+    for values in ([1.0], [1.0, inf]):
+        with pytest.raises(RedQueenError, match="Gives must give the seat solver one number for each of 2"):
+            score([rights(True, False)], Gives(values))
+    with pytest.raises(RedQueenError, match=r"reward Nothing\.of_group\(group\) must give .*not None"):
+        score([rights(True)], type("Nothing", (), {"of_group": lambda self, group: None})())
     with pytest.raises(RedQueenError, match="each part of a reward has a name of its own"):
         score([rights(True)], Gives([1.0]), Gives([1.0]))
     with pytest.raises(RedQueenError, match="is of a group: play with attempts"):

@@ -189,3 +189,17 @@ def test_a_player_is_told_where_its_words_are_to_stop():
     game = ToolReply("solver", (Calculator(),))
     table = Table(Match(game, Task("t", prompt="What is 2+2?"), {"solver": Constant("4")}), 0)
     assert table.asks[0].stops == ("</calculate>",)
+
+
+@pytest.mark.parametrize(("scores", "total"), [({A: 1.0, B: 1.0}, "2"), ({A: 0.5, B: -1.0}, "-0.5")])
+def test_scores_of_a_game_that_says_zero_sum_are_held_to_it(scores, total):
+    def play(task, rng):
+        yield [Ask(A, HELLO)]
+        return Outcome(scores)
+
+    cast = {"a": Somebody(), "b": Somebody()}
+    match = Match(Made(play), Task("t"), cast)
+    Table(match, 0).hear([Reply("fine")])
+    match.game.zero_sum = True
+    with pytest.raises(RedQueenError, match=f"game 'made' says zero_sum, and its scores sum to {total}: make"):
+        Table(match, 0).hear([Reply("fine")])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.group_rewards import correct
+from redqueen.credit.group_rewards import correct, for_its_seat
 from redqueen.credit.rewards import payoff, score
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.objectives.batch import pack
@@ -173,6 +173,22 @@ def test_replies_that_were_all_cut_off_are_not_told_as_missing_verdicts():
     signal = Signal()  # also in a first step of few tasks
     cut = tries(Says(said("8", truncated=True)), 2, answer="", rights=[None])
     assert observed(signal, cut, updated=False) == {"alarm/truncated": 1.0}
+
+
+class NoNumber:
+    """A reward of a user's that goes wrong."""
+
+    def of_group(self, group):
+        return for_its_seat(group, {"mine": [None] * len(group.attempts)})
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_reward_that_is_no_number_is_told_also_where_replies_were_cut_off(cut):
+    tasks, player = [Task(f"t{number}", answer="7") for number in range(12)], Says(said("8", truncated=cut))
+    found = score(with_facts(attempts(SOLVE, tasks, player, 4, Random(0)), [{"right": False}] * 48), NoNumber())
+    signal = Signal()
+    assert observed(signal, found, updated=False) == {"alarm/no_verdict": 1.0}
+    assert signal.alarms()[0].startswith("no verdict: the reward of 48 of 48 replies of the solver is no number")
 
 
 def test_a_mute_judge_is_told_from_a_missing_answer():

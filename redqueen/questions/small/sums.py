@@ -1,4 +1,4 @@
-"""Sums of two numbers: graded tasks for models trained from scratch.
+"""Sums of two numbers, answered with the last digit first (backwards=false: as usual), for models trained from scratch.
 
 A proposer writes "12+7", a solver answers 19, or 91 with the digits from the last to the first, in which order a
 small model can carry. The difficulty of a sum is the number of digits of its longer number.

@@ -267,6 +267,11 @@ def asked_judge(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> 
             "say who judges: judge:shared, judge:frozen, judge: and a model folder, or judge:http://HOST/v1#MODEL; "
             "it does not learn"
         )
+    if ".py:" in who:
+        raise RedQueenError(
+            f"a judge is a model, and {who} is code: name it --oracle {who} where it compares two answers, --compare "
+            f"{who} where it says whether an answer is right"
+        )
     if settings.cache is not None and who == _SHARED:
         raise RedQueenError("judge:shared changes as it learns: leave --judge.cache out, or take judge:frozen")
     kept = None if settings.cache is None else _kept(Path(settings.cache).expanduser())

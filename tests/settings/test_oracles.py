@@ -86,6 +86,10 @@ def test_the_word_says_who_judges():
 
     find_oracle("judge:http://localhost/v1#m", Sums(), seat)
     assert asked == ["http://localhost/v1#m"]
+    with pytest.raises(
+        RedQueenError, match=r"a judge is a model, and mine\.py:Judge is code: name it --oracle mine\.py"
+    ):
+        find_oracle("judge:mine.py:Judge", Sums(), seat)
     for word in ("judge", "judge:", "judge:adapter", "judge:separate"):
         with pytest.raises(RedQueenError, match="say who judges"):
             find_oracle(word, Sums(), nobody)

@@ -1,13 +1,15 @@
 """A server that speaks the Tinker API: connecting, waiting for it, and its errors in one line.
 
 The client itself retries broken connections, 429 and 5xx after 1, 2, 4, ... at most 30 seconds, without end. Here a
-local server that no longer answers is given `patience` seconds, and any one request `timeout` seconds. A run that loses
-its server ends with one line and can be resumed from its last checkpoint.
+local server that no longer answers is given `patience` seconds, and any one request `timeout` seconds, or a minute
+where it takes no work of the model. A run that loses its server ends with one line and can be resumed from its last
+checkpoint.
 """
 
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import re
 import time
@@ -32,6 +34,8 @@ PREFIX = "tinker:"
 KEY = "TINKER_API_KEY"
 _NO_KEY = "tml-none"  # sent to a local server if no key is set: the client requires one
 _START = "start it as docs/scale.md says"
+_AT_ONCE = 60.0  # seconds for what takes no work of the model: a session, and what the server has
+_PATIENCE, _POLL = 30.0, 2.0  # seconds
 _LONGEST = 4096  # characters of what a server says of itself or of an error
 _KNOCK, _SAID = 10.0, 1 << 20  # seconds, and bytes, of an answer to a question besides training
 
@@ -51,8 +55,8 @@ class Connection:
         alive: Callable[[], bool] = lambda: True,
         unload: Callable[[str], None] | None = None,
         timeout: float = 1800.0,
-        patience: float = 30.0,
-        poll: float = 2.0,
+        patience: float = _PATIENCE,
+        poll: float = _POLL,
         most_open: int = 8,
     ) -> None:
         self.base_model = base_model
@@ -70,7 +74,7 @@ class Connection:
     def check(self) -> None:
         """Raises RedQueenError for a server that cannot be used or does not have the base model; for a server with one
         model no base model need be named."""
-        found = self.call("say what it serves", lambda: self._rest.get_server_capabilities().result())
+        found = self.call("say what it serves", lambda: self._rest.get_server_capabilities().result(), _AT_ONCE)
         models = {str(each.model_name): each.max_context_length for each in found.supported_models}
         if not self.base_model and len(models) == 1:
             (self.base_model,) = models
@@ -142,26 +146,48 @@ class Connection:
                 f"{self.where}: shorten --max-completion-length or what is asked"
             )
 
-    def call(self, doing: str, work: Callable[[], T]) -> T:
-        """What `work` returns, run in another thread. Raises RedQueenError if the server fails, is too slow, or no
-        longer answers."""
-        done: Future[T] = Future()
-        Thread(target=_carry_out, args=(work, done), daemon=True).start()
-        began, silent = time.monotonic(), None
-        while not wait([done], timeout=self._poll).done:
-            now = time.monotonic()
-            silent = None if self._alive() else now if silent is None else silent
-            if silent is not None and now - silent >= self._patience:
-                raise RedQueenError(
-                    f"the server at {self.where} has not answered for {self._patience:g} s: {_START}, and go on from "
-                    "the last checkpoint with: redqueen resume RUN"
-                )
-            if now - began > self._timeout:
-                raise RedQueenError(f"{self.where} did not {doing} within {self._timeout:g} s")
-        try:
-            return done.result()
-        except _troubles() as error:
-            raise RedQueenError(trouble(self.where, doing, error)) from error
+    def call(self, doing: str, work: Callable[[], T], within: float = math.inf) -> T:
+        """What `work` returns, run in another thread. Raises RedQueenError if the server fails, is too slow (`within`
+        seconds, where that is less than its timeout), or no longer answers."""
+        return _bounded(
+            self.where,
+            doing,
+            work,
+            self._alive,
+            timeout=min(within, self._timeout),
+            patience=self._patience,
+            poll=self._poll,
+        )
+
+
+def _bounded(
+    where: str,
+    doing: str,
+    work: Callable[[], T],
+    alive: Callable[[], bool],
+    *,
+    timeout: float,
+    patience: float = _PATIENCE,
+    poll: float = _POLL,
+) -> T:
+    """As `Connection.call`."""
+    done: Future[T] = Future()
+    Thread(target=_carry_out, args=(work, done), daemon=True).start()
+    began, silent = time.monotonic(), None
+    while not wait([done], timeout=poll).done:
+        now = time.monotonic()
+        silent = None if alive() else now if silent is None else silent
+        if silent is not None and now - silent >= patience:
+            raise RedQueenError(
+                f"the server at {where} has not answered for {patience:g} s: {_START}, and go on from the last "
+                "checkpoint with: redqueen resume RUN"
+            )
+        if now - began > timeout:
+            raise RedQueenError(f"{where} did not {doing} within {timeout:g} s")
+    try:
+        return done.result()
+    except _troubles() as error:
+        raise RedQueenError(trouble(where, doing, error)) from error
 
 
 def trouble(where: str, doing: str, error: BaseException) -> str:
@@ -237,17 +263,24 @@ def connect(base_model: str, url: str) -> Connection:
     key = os.environ.get(KEY) or _NO_KEY
     spoken = Translation(url, key) if is_skyrl else None
     settings: dict[str, Any] = {"base_url": spoken.url if spoken else url, "api_key": key} if url else {}
-    try:
-        service, rest = tinker.ServiceClient(**settings), tinker.RestClient(**settings)
-    except _troubles() as error:
-        raise RedQueenError(trouble(where, "open a session", error)) from error
+
+    def alive() -> bool:
+        return not url or _answers(url)
+
+    service, rest = _bounded(
+        where,
+        "open a session",
+        lambda: (tinker.ServiceClient(**settings), tinker.RestClient(**settings)),
+        alive,
+        timeout=_AT_ONCE,
+    )
     connection = Connection(
         service,
         rest,
         base_model,
         where,
         is_skyrl=is_skyrl,
-        alive=(lambda: _answers(url)) if url else (lambda: True),
+        alive=alive,
         unload=(lambda model: _unload(url, model)) if url else None,
     )
     connection.check()

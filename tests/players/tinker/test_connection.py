@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future, wait
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -169,6 +169,40 @@ def test_a_key_that_is_refused_is_said_to_be_so():
         ):
             connect("a/model", f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
+
+
+class NeverOpens(Refuses):
+    """A server that is well and opens no session: it fails, or does not answer at all until it is closed."""
+
+    def do_GET(self):
+        self._answer(200, b'{"status": "ok"}') if self.path in ("/", "/api/v1/healthz") else self.do_POST()
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.server.hangs:
+            self.server.closing.wait(30.0)
+        self._answer(500, b'{"detail": "boom"}')
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_server_that_never_opens_a_session_is_given_up_in_one_line(hangs, monkeypatch):
+    monkeypatch.setattr("redqueen.players.tinker.connection._AT_ONCE", 0.5)
+    with ThreadingHTTPServer(("127.0.0.1", 0), NeverOpens) as server:
+        server.daemon_threads, server.hangs, server.closing = True, hangs, threading.Event()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url, began = f"http://127.0.0.1:{server.server_port}", time.monotonic()
+        with pytest.raises(RedQueenError, match=rf"^{url} did not open a session within 0\.5 s$"):
+            connect("a/model", url)
+        assert time.monotonic() - began < 10.0
+        server.closing.set()
+        server.shutdown()
+
+
+def test_what_a_server_has_is_not_waited_for_as_long_as_its_work(monkeypatch):
+    monkeypatch.setattr("redqueen.players.tinker.connection._AT_ONCE", 0.1)
+    silent = SimpleNamespace(get_server_capabilities=Future)
+    with pytest.raises(RedQueenError, match=r"did not say what it serves within 0\.1 s"):
+        connection(silent).check()
 
 
 def test_a_run_that_ends_frees_what_it_holds():

@@ -27,6 +27,7 @@ Chat = list[dict[str, str]]  # {"role": ..., "content": ...}
 T = TypeVar("T")
 _KNOCK = 5.0  # seconds
 _NEAR_ONE = 1e-3  # nats above 0 that a server's rounding may put a log-probability
+_LIMIT, _RENAMED = "max_tokens", "max_completion_tokens"  # OpenAI's newer models take the second name alone
 _RATED = 20  # the most likely first tokens that an endpoint is asked for; OpenAI's and vLLM's maximum
 
 
@@ -37,7 +38,8 @@ class Server:
     Connection errors, time-outs, 429 and 5xx are retried `retries` times, after the Retry-After header or
     exponential backoff from `backoff` seconds with jitter, the longer of both, and never after more than
     `longest_wait`. An answer that is larger than `largest`, or takes longer than `total` as a whole, ends the run with
-    one line, and is not retried. The endpoint is sent a seed made from the ask's, which it may ignore.
+    one line, and is not retried. The endpoint is sent a seed made from the ask's, which it may ignore, and the limit
+    of tokens as `max_tokens`, or as `max_completion_tokens` once it has refused the first and named the second.
     """
 
     asked_in_threads: ClassVar[bool] = True
@@ -61,6 +63,7 @@ class Server:
     stops: tuple[str, ...] = ()  # texts after which a reply is cut
     label: str = ""  # the player's name; the model's where it is empty
     thoughts: Marks = THINK  # where the endpoint sends what the model thinks along with what it says
+    _names: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)  # as the endpoint says
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
@@ -167,13 +170,13 @@ class Server:
                 )
 
     def _rated(self, client: BoundedClient, stop: Event, ask: Ask) -> np.ndarray:
-        rating = {"max_tokens": 1, "logprobs": True, "top_logprobs": _RATED}
+        rating = {_LIMIT: 1, "logprobs": True, "top_logprobs": _RATED}
         response = self._post(client, stop, {**self._body(ask), **rating}, ask.seed)
         try:
-            likely = response.json()["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            likely = _first(response)["logprobs"]["content"][0]["top_logprobs"]
             found = {str(each["token"]): float(each["logprob"]) for each in likely}
             readable = all(logprob <= _NEAR_ONE for logprob in found.values())  # which NaN is not
-        except (ValueError, KeyError, IndexError, TypeError, OverflowError):
+        except (AttributeError, ValueError, KeyError, IndexError, TypeError, OverflowError):
             readable = False
         if not readable:
             raise RedQueenError(
@@ -205,7 +208,7 @@ class Server:
         if self.temperature is not None:
             body["temperature"] = self.temperature
         if self.max_tokens is not None:
-            body["max_tokens"] = self.max_tokens
+            body[_LIMIT] = self.max_tokens
         return {**body, **self.extra}
 
     def _answer(self, client: BoundedClient, stop: Event, ask: Ask) -> Reply:
@@ -235,7 +238,11 @@ class Server:
         for attempt in range(self.retries + 1):
             wait = min(self.backoff * 2**attempt, self.longest_wait) * (0.5 + uniform(seed, attempt))
             try:
-                response = client.post(self._endpoint, body)
+                sent = self._renamed(body)
+                response = client.post(self._endpoint, sent)
+                if _names_another(response, sent):
+                    self._names[_LIMIT] = _RENAMED
+                    response = client.post(self._endpoint, self._renamed(body))
             except Refused as error:
                 raise Unreachable(f"{self._who}the answer of {self.url} is not taken: {error}") from None
             except httpx.TimeoutException:
@@ -250,12 +257,16 @@ class Server:
                 if response.status == 200:
                     return response
                 if response.status != 429 and response.status < 500:
-                    raise RedQueenError(self._refusal(response))
+                    raise RedQueenError(self._refusal(response, body))
                 trouble = f"{self.url} answered {response.status} ({self._said(response)})"
                 wait = max(wait, _retry_after(response.headers.get("retry-after", "")))
             if attempt < self.retries and stop.wait(min(wait, self.longest_wait)):
                 break
         raise Unreachable(f"{self._who}{trouble}; gave up after {self.retries + 1} tries")
+
+    def _renamed(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The request under the names that the endpoint has asked for."""
+        return {self._names.get(name, name): value for name, value in body.items()}
 
     def _silence(self, error: Exception) -> str:
         return f"nothing answers at {self.url} ({error}): is the server running?"
@@ -268,7 +279,7 @@ class Server:
     def _endpoint(self) -> str:
         return f"{self.url.rstrip('/')}/chat/completions"
 
-    def _refusal(self, response: Answer) -> str:
+    def _refusal(self, response: Answer, body: Mapping[str, Any]) -> str:
         """The message for a response that a retry would not change."""
         status, said = response.status, self._said(response)
         if 300 <= status < 400:
@@ -278,20 +289,30 @@ class Server:
             return f"{self.url} refused the key ({status}, {said}): put a valid one into ${self.api_key_env}"
         if status == 404:
             return f"{self.url} has no model {self.model!r}, or its url should end in /v1 ({status}, {said})"
+        if status == 400 and "temperature" in said and "temperature" in body:
+            return (
+                f"{self.url} refused the temperature {body['temperature']} ({status}, {said}): set one that it takes "
+                "(or None in Python, which sends none)"
+            )
         return f"{self.url} refused the request ({status}, {said})"
 
     def _content(self, response: Answer) -> tuple[str, bool]:
-        """The model's text, and whether it was truncated. Missing content is an empty text; half a character becomes
-        the mark of a missing one, and the key is never part of it."""
+        """The model's text, and whether it was truncated. Missing content is an empty text, content in parts their
+        text; half a character becomes the mark of a missing one, and the key is never part of it."""
         try:
-            choice = response.json()["choices"][0]
+            choice = _first(response)
             content = choice["message"]["content"]
-        except (ValueError, KeyError, IndexError, TypeError):
-            content = 0
-            choice = {}
-        if not isinstance(content, str | None):
-            raise RedQueenError(f"{self.url} did not send a chat completion but: {self._one_line(response.text)}")
-        return self._without_key(well_formed(content or "")), choice.get("finish_reason") == "length"
+            parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+            others = [str(part["type"]) for part in parts if part["type"] != "text"]
+            text = "".join(part["text"] for part in parts if part["type"] == "text")
+        except (AttributeError, ValueError, KeyError, IndexError, TypeError):
+            said = self._one_line(response.text)
+            raise RedQueenError(f"{self.url} did not send a chat completion but: {said}") from None
+        if others:
+            raise RedQueenError(
+                f"{self.url} sent a part of type {self._one_line(others[0])} in its reply, where only text is read"
+            )
+        return self._without_key(well_formed(text)), choice.get("finish_reason") == "length"
 
     def _said(self, response: Answer) -> str:
         """The server's own error message."""
@@ -308,6 +329,18 @@ class Server:
     def _without_key(self, text: str) -> str:
         key = self._key()
         return text.replace(key, "[key]") if key else text
+
+
+def _first(response: Answer) -> dict[str, Any]:
+    """The choice with the lowest index, wherever it stands; the first of those without. Raises one of Python's errors
+    for what is no chat completion."""
+    found: dict[str, Any] = min(response.json()["choices"], key=lambda choice: choice.get("index") or 0)
+    return found
+
+
+def _names_another(response: Answer, body: Mapping[str, Any]) -> bool:
+    """Whether the endpoint refused the name of the limit of tokens and said the one it takes."""
+    return response.status == 400 and _LIMIT in body and _RENAMED in response.text
 
 
 def _append(chat: Chat, role: str, text: str) -> None:

@@ -47,6 +47,10 @@ def completion(text: str | None, finish_reason: str = "stop") -> Answer:
     return 200, {}, json.dumps({"choices": [choice]}).encode()
 
 
+def parts(*content: dict[str, Any]) -> Answer:
+    return 200, {}, json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).encode()
+
+
 def error(status: int, message: str = "", headers: dict[str, str] | None = None) -> Answer:
     return status, headers or {}, json.dumps({"error": {"message": message}}).encode()
 
@@ -306,11 +310,59 @@ def test_whoever_listens_will_do_and_nobody_is_told_with_the_role(endpoint):
         Server("toy", url, label="judge").check()
 
 
+def takes_the_newer_name_alone(body: dict[str, Any], number: int) -> Answer:
+    """As OpenAI's newer models answer."""
+    if "max_tokens" in body:
+        return error(400, "Unsupported parameter: 'max_tokens' is not ... Use 'max_completion_tokens' instead.")
+    return completion(str(body["max_completion_tokens"]))
+
+
+def test_the_limit_of_tokens_goes_by_the_name_that_the_endpoint_says_from_then_on(endpoint):
+    endpoint.script = takes_the_newer_name_alone
+    server = quick(endpoint, max_tokens=7, retries=0, concurrency=1)
+    assert [reply.text for reply in server.reply(asked("a", "b"))] == ["7", "7"]
+    assert [reply.text for reply in server.reply(asked("c"))] == ["7"]
+    assert ["max_tokens" in body for body in endpoint.bodies] == [True, False, False, False]
+
+
+def test_requests_in_flight_together_each_take_the_other_name(endpoint):
+    endpoint.script = takes_the_newer_name_alone
+    endpoint.delay = seconds(0.1)
+    server = quick(endpoint, max_tokens=7, retries=0, concurrency=4)
+    assert [reply.text for reply in server.reply(asked("a", "b", "c", "d"))] == ["7"] * 4
+
+
+def test_an_endpoint_that_refuses_both_names_is_asked_twice_and_no_more(endpoint):
+    endpoint.script = always(error(400, "max_tokens or max_completion_tokens is too large"))
+    with pytest.raises(RedQueenError, match=r"refused the request \(400, max_tokens or max_completion_tokens is too"):
+        quick(endpoint).reply(asked("a"))
+    assert len(endpoint.bodies) == 2
+
+
+def test_the_choice_of_the_lowest_index_is_the_reply_wherever_it_stands(endpoint):
+    choices = [{"index": k, "message": {"content": f"n{k}"}, "finish_reason": "stop"} for k in (2, 0, 1)]
+    endpoint.script = always((200, {}, json.dumps({"choices": choices}).encode()))
+    assert [reply.text for reply in quick(endpoint).reply(asked("a"))] == ["n0"]
+
+
+def test_content_in_parts_is_their_text(endpoint):
+    endpoint.script = always(parts({"type": "text", "text": "one "}, {"type": "text", "text": "two"}))
+    assert [reply.text for reply in quick(endpoint).reply(asked("a"))] == ["one two"]
+
+
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
         (error(401, "bad key"), r"refused the key \(401, bad key\): put a valid one into \$OPENAI_API_KEY"),
         (error(404, "no such model"), r"has no model 'toy', or its url should end in /v1 \(404, no such model\)"),
+        (
+            error(400, "'temperature' does not support 1.0 with this model"),
+            r"refused the temperature 1\.0 \(400, 'temperature' does not .* model\): set one that it takes",
+        ),
+        (
+            parts({"type": "text", "text": "a"}, {"type": "image_url", "image_url": {}}),
+            "sent a part of type image_url in its reply, where only text is read$",
+        ),
         (error(400, "too many tokens"), r"refused the request \(400, too many tokens\)"),
         ((200, {}, b"<html>\nwelcome</html>"), "did not send a chat completion but: <html> welcome</html>"),
         ((200, {}, b"{}"), "did not send a chat completion but: {}"),

@@ -3,7 +3,8 @@
     assign y = (a & ~b) | (s ? a : c);
 
 Names, 0 and 1, `~ & ^ |`, `? :` and brackets are read, and nothing else: what reaches iverilog is written from the tree
-that was read, never the text of a model, which could open files there.
+that was read, never the text of a model, which could open files there. A value means what it does in Verilog: `1'b0`
+and `1'b1` have one bit, bare 0 and 1 have 32, so that `~ 1 ? a : b` is a, and `~ 1'b1 ? a : b` is b.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ SECONDS = 20.0  # of a simulation; more is a failure of the program, not of a de
 LEAST_FIRST = ("|", "^", "&")  # how loosely the signs bind
 _TOKEN = re.compile(r"\s*(assign\b|[A-Za-z_]\w*|1'b[01]|[01]\b|[=~&^|?:();])")
 
-Expression = tuple[Any, ...]  # (name,), ("0",), ("~", one), ("&", one, other), ("?", which, one, other)
+BARE_BITS = 32
+CONSTANTS = {"0": BARE_BITS, "1": BARE_BITS, "1'b0": 1, "1'b1": 1}  # their bits; the last character is the value
+
+Expression = tuple[Any, ...]  # (name,), ("0",), ("1'b0",), ("~", one), ("&", one, other), ("?", which, one, other)
 
 
 class DesignError(Exception):
@@ -51,7 +55,7 @@ def _tokens(text: str) -> list[str]:
         match = _TOKEN.match(text, at)
         if match is None:
             raise DesignError(f"{text[at : at + 10].strip()!r} is no name, 0, 1, ~ & ^ | ? : or bracket")
-        found.append(match[1].removeprefix("1'b"))
+        found.append(match[1])
         at = match.end()
     return found
 
@@ -104,7 +108,7 @@ class _Reader:
             found = self.choice(depth + 1)
             self.take(")")
             return found
-        if word not in (*self._inputs, "0", "1"):
+        if word not in (*self._inputs, *CONSTANTS):
             raise DesignError(f"{word or 'the end'!r} is no input: they are {', '.join(self._inputs)}")
         self._at += 1
         return (word,)
@@ -114,7 +118,9 @@ def written(tree: Expression) -> str:
     """The expression with a space around each sign, and brackets around all within others but names and `~`."""
     match tree:
         case (sign, one) if sign == "~":
-            return f"~ {_bracketed(one)}"
+            return (
+                f"~ ( {written(one)} )" if one[0] == "~" else f"~ {_bracketed(one)}"
+            )  # no sign follows a ~ in Verilog
         case (sign, which_one, one, other) if sign == "?":
             return f"{_bracketed(which_one)} ? {_bracketed(one)} : {_bracketed(other)}"
         case (sign, one, other):
@@ -126,21 +132,29 @@ def _bracketed(tree: Expression) -> str:
     return written(tree) if len(tree) == 1 or (tree[0] == "~" and len(tree[1]) == 1) else f"( {written(tree)} )"
 
 
-def value_of(tree: Expression, inputs: Mapping[str, int]) -> int:
-    """0 or 1, what the expression comes to."""
+def width_of(tree: Expression) -> int:
+    """The bits of the expression where nothing around it asks for more: those of its widest part, but for what stands
+    before a `?`."""
+    parts = tree[2:] if tree[0] == "?" else tree[1:]
+    return max(map(width_of, parts)) if parts else CONSTANTS.get(str(tree[0]), 1)
+
+
+def value_of(tree: Expression, inputs: Mapping[str, int], bits: int = 1) -> int:
+    """What the expression comes to in so many bits; what stands before a `?` has its own width, and counts as 1 where
+    any bit is set."""
     match tree:
         case (sign, one) if sign == "~":
-            return 1 - value_of(one, inputs)
+            return (1 << bits) - 1 - value_of(one, inputs, bits)
         case (sign, which_one, one, other) if sign == "?":
-            return value_of(one if value_of(which_one, inputs) else other, inputs)
+            return value_of(one if value_of(which_one, inputs, width_of(which_one)) else other, inputs, bits)
         case ("&", one, other):
-            return value_of(one, inputs) & value_of(other, inputs)
+            return value_of(one, inputs, bits) & value_of(other, inputs, bits)
         case ("|", one, other):
-            return value_of(one, inputs) | value_of(other, inputs)
+            return value_of(one, inputs, bits) | value_of(other, inputs, bits)
         case ("^", one, other):
-            return value_of(one, inputs) ^ value_of(other, inputs)
+            return value_of(one, inputs, bits) ^ value_of(other, inputs, bits)
     name = str(tree[0])
-    return int(name) if name in "01" else inputs[name]
+    return int(name[-1]) if name in CONSTANTS else inputs[name]
 
 
 def table_of(tree: Expression, inputs: Sequence[str]) -> str:

@@ -1,5 +1,8 @@
 """Circuits: which designs are read, how many rows are right, and that iverilog says the same."""
 
+import subprocess
+from random import Random
+
 import pytest
 
 from redqueen.checks import verilog
@@ -21,6 +24,23 @@ def test_signs_bind_as_in_verilog():
     assert table_of(read_design("assign y = a & (b | c);", "abc"), "abc") == "00000111"
     assert written(read_design("assign y = a|b^c&~a;", "abc")) == "a | ( b ^ ( c & ~ a ) )"
     assert table_of(read_design("assign y = a ? b : c ? 1'b1 : 0;", "abc"), "abc") == "01010011"
+
+
+WIDTHS = {
+    "assign y = ~ 1'b1 ? a : b ;": "00110011",
+    "assign y = ~ 1 ? a : b ;": "00001111",
+    "assign y = ( ~ a | 0 ) ? b : c ;": "00110011",
+    "assign y = ( ~ a | 1'b0 ) ? b : c ;": "00110101",
+    "assign y = ~ ( a ? 0 : b ) ? b : c ;": "00110011",
+    "assign y = ~ ( 0 ? a : b ) ? b : c ;": "00010001",
+    "assign y = ~ 0 ^ a & 1 ;": "11110000",
+}
+
+
+@pytest.mark.parametrize(("text", "table"), WIDTHS.items())
+def test_a_bare_constant_has_32_bits_and_one_with_a_width_has_one(text, table):
+    """The tables are what Icarus Verilog 11 says of the texts."""
+    assert table_of(read_design(text, "abc"), "abc") == table
 
 
 @pytest.mark.parametrize(
@@ -64,6 +84,49 @@ def test_listed_designs_end_with_the_first_that_is_chosen():
     wrong = task.facts["listed"][rows.index(task.facts["table"]) - 1]
     visit = world.open(task, 0)
     assert visit.act(wrong).over and visit.assess().score == 0.0
+
+
+def said_by_iverilog(texts, folder):
+    """What iverilog says of the texts themselves, each over a, b and c."""
+    modules = [f"module d{n}(input a, b, c, output y);\n{text}\nendmodule" for n, text in enumerate(texts)]
+    wires = "".join(f"wire y{n}; d{n} u{n}(row[2], row[1], row[0], y{n});\n" for n in range(len(texts)))
+    rows = "".join(
+        f'for (i = 0; i < 8; i = i + 1) begin row = i; #1 $write("%b", y{n}); end $write("\\n");\n'
+        for n in range(len(texts))
+    )
+    bench = f"module bench; reg [2:0] row; integer i;\n{wires}initial begin\n{rows}$finish; end endmodule\n"
+    (folder / "all.v").write_text("\n".join((*modules, bench)))
+    subprocess.run(["iverilog", "-g2005", "-s", "bench", "-o", folder / "all", folder / "all.v"], check=True)
+    run = subprocess.run(["vvp", "-n", folder / "all"], check=True, capture_output=True, text=True)
+    return run.stdout.split()
+
+
+def drawn_text(rng, depth):
+    """A random expression, mostly without the brackets that say how it is read."""
+    kind = rng.randrange(6) if depth else 0
+    if kind == 0:
+        return rng.choice(["a", "b", "c", "0", "1", "1'b0", "1'b1"])
+    if kind == 1:
+        operand = drawn_text(rng, depth - 1)
+        return f"~ ( {operand} )" if operand.startswith("~") else f"~ {operand}"
+    if kind == 2:
+        return f"( {drawn_text(rng, depth - 1)} )"
+    if kind == 3:
+        return " ".join([drawn_text(rng, depth - 1), "?", drawn_text(rng, depth - 1), ":", drawn_text(rng, depth - 1)])
+    return f"{drawn_text(rng, depth - 1)} {rng.choice('&|^')} {drawn_text(rng, depth - 1)}"
+
+
+@needs_iverilog
+def test_tables_and_simulations_are_what_iverilog_says_of_the_text_itself(tmp_path):
+    rng = Random(0)
+    texts = [*WIDTHS, *(f"assign y = {drawn_text(rng, 4)} ;" for _ in range(300))]
+    texts = [text for text in texts if len(text) <= verilog.LONGEST]
+    said = said_by_iverilog(texts, tmp_path)
+    twice = "assign y = ~ ~ a ;"  # which is no Verilog, and is read
+    assert simulated(read_design(twice, "abc"), "abc") == table_of(read_design(twice, "abc"), "abc") == "00001111"
+    trees = [read_design(text, "abc") for text in texts]
+    assert [table_of(tree, "abc") for tree in trees] == said
+    assert [simulated(tree, "abc") for tree in trees[:40]] == said[:40]
 
 
 @needs_iverilog

@@ -15,6 +15,7 @@ import numpy as np
 from redqueen.protocols import PreferenceOracle
 from redqueen.types import RedQueenError, Task
 
+_DIGITS = 12  # of a win rate
 RewardModel = Callable[[Sequence[Task], Sequence[str]], Sequence[float]]
 
 
@@ -143,10 +144,10 @@ def tournament(
 def win_rates(wins: np.ndarray, beside_itself: bool = False) -> np.ndarray:
     """[K] the share of comparisons that each answer wins of [K, K]: against the others (SPO, arXiv:2401.04056; their
     mean is one half), or against all including itself, which counts a half (SPPO's released code). NaN for an answer
-    without a comparison."""
+    without a comparison. Rounded to 12 digits, so that shares that are equal are equal as floats: a tie is no pair."""
     known = ~np.isnan(wins)
     others = known & ~np.eye(len(wins), dtype=bool)
     counted = known if beside_itself else others
     with np.errstate(invalid="ignore"):
         rates = np.where(counted, wins, 0.0).sum(axis=1) / counted.sum(axis=1)
-    return np.asarray(np.where(others.any(axis=1), rates, np.nan))
+    return np.asarray(np.where(others.any(axis=1), rates.round(_DIGITS), np.nan))

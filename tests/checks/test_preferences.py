@@ -1,3 +1,5 @@
+from fractions import Fraction
+from itertools import combinations
 from math import inf, isnan, nan
 from random import Random
 
@@ -112,6 +114,26 @@ def test_win_rates_by_hand():
     assert win_rates(wins, beside_itself=True) == pytest.approx([2.2 / 3, 0.9 / 3, 1.4 / 3])
     ends = np.array([[0.5] + [1.0] * 4] + [[0.0] + [0.5] * 4] * 4)
     assert win_rates(ends, beside_itself=True).max() == pytest.approx(1 - 0.5 / 5)  # K = 5: at most .9
+
+
+def test_win_rates_that_are_equal_as_fractions_are_equal_as_floats():
+    """Groups judged in both orders, three times each: those whose rates all tie, and any two rates that do."""
+    rng, tied = Random(0), 0
+    for _ in range(3000):
+        count = rng.choice([3, 4, 5, 8])
+        wins, exact = np.full((count, count), 0.5), [[Fraction(0)] * count for _ in range(count)]
+        for i, j in combinations(range(count), 2):
+            one, other = rng.randint(0, 3), rng.randint(0, 3)  # how often i is preferred to j, and j to i
+            wins[i, j] = (one / 3 + 1.0 - other / 3) / 2.0
+            wins[j, i] = 1.0 - wins[i, j]
+            exact[i][j] = (Fraction(one, 3) + 1 - Fraction(other, 3)) / 2
+            exact[j][i] = 1 - exact[i][j]
+        rates, meant = win_rates(wins), [sum(row) / (count - 1) for row in exact]
+        assert rates == pytest.approx([float(each) for each in meant], abs=1e-11)
+        for i, j in combinations(range(count), 2):
+            assert (rates[i] > rates[j], rates[i] < rates[j]) == (meant[i] > meant[j], meant[i] < meant[j])
+        tied += min(meant) == max(meant)
+    assert tied > 20
 
 
 def test_what_has_no_verdict_is_not_counted():

@@ -50,6 +50,7 @@ def truth(literal):
         ("25", "  25\n", True),
         ("25", "0x19", True),
         ("25", "25.0", False),
+        ("2.0", "2", False),
         ("True", "1", False),
         ("1", "True", False),
         ("[1, 2]", "[1,2]", True),

@@ -18,7 +18,9 @@ Differences: the solver meets the tasks of this step, as in the paper's algorith
 before). Means and deviations are over samples (the released code: over tokens), and there is one update where the
 released code takes three. Buffers begin with the seeds alone, hold no task twice and none of the tests, and when full
 the fullest forgets its oldest task (the released code: none does, so that a full buffer learns nothing new). An r of 0
-or 1 pays 0, as in the paper (the released code: -0.5).
+or 1 pays 0, as in the paper (the released code: -0.5). Outputs are equal if value and type are: 2 is a wrong answer
+where 2.0 is right, and so is 1 for True (the paper: Python's ==, by which they are right). A program whose output is
+no plain literal, as a Counter or NaN is not, is no valid task.
 
 A solver gains from almost any tasks, so compare with `--proposer frozen`. Other controls are other `rewards` (by
 chance, for tasks that nobody solves, for novelty, without which a proposer narrows) or another `store` (of the question

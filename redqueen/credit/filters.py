@@ -29,10 +29,11 @@ def drop_truncated(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
 
 
 def mute_truncated(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The advantages, [N] each, with zero for turns that were cut off, which then have no gradient.
-    Applied after the estimate: their rewards were counted, and their tokens still count in the loss weights."""
+    """The advantages, [N] each, with zero for turns that were cut off, which then have no gradient; NaN, of what has no
+    verdict, stays. Applied after the estimate: their rewards were counted, and their tokens still count in the loss
+    weights."""
     return [
-        np.where([turn.reply.truncated for turn in trajectory.turns], 0.0, given)
+        np.where([turn.reply.truncated for turn in trajectory.turns] & ~np.isnan(given), 0.0, given)
         for trajectory, given in zip(trajectories, advantages, strict=True)
     ]
 

@@ -345,6 +345,22 @@ class OverlongPenalty:
 
 
 @dataclass(frozen=True)
+class OverlongByTurn:
+    """`OverlongPenalty` by the `longest` reply in tokens that each turn may be, over its last `part`; nothing for a
+    turn that has no limit."""
+
+    longest: Callable[[Turn], int | None]
+    part: float = 0.2
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        return _each_turn(episode, self._price)
+
+    def _price(self, turn: Turn) -> float:
+        longest = self.longest(turn)
+        return OverlongPenalty(longest, max(round(self.part * longest), 1))._price(turn) if longest else 0.0
+
+
+@dataclass(frozen=True)
 class RepetitionPrice:
     """-`price` times the share of a turn's tokens that belong to a run of `run` tokens that the turn said before: the
     repeats that unlikelihood (arXiv:1908.04319) and DITTO (arXiv:2206.02369) train away, as part of a reward."""

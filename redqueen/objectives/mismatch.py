@@ -117,7 +117,7 @@ def refreshed_rows(batch: Batch, start: Likelihoods, version: int) -> Batch:
 def figures(batch: Batch, start: Likelihoods) -> Metrics:
     """How far the writer of the tokens is from `start`, over own tokens: `weight_mean`, the mean of w; `weight_ess`,
     the effective sample size over their number, (mean w)^2 / mean w^2; `weight_chi2`, mean w^2 - 1; `weight_k3`, the
-    mean of 1 / w + log w - 1. Empty without own tokens."""
+    mean of w - log w - 1, which estimates KL(writer || start). Empty without own tokens."""
     own = own_tokens(batch)
     log_weights = (start.logprobs.detach() - batch.sampled_logprobs)[own].clamp(-20.0, 20.0)
     if not len(log_weights):
@@ -128,5 +128,5 @@ def figures(batch: Batch, start: Likelihoods) -> Metrics:
         "weight_mean": first,
         "weight_ess": first * first / second,
         "weight_chi2": second - 1.0,
-        "weight_k3": float((1.0 / weights + log_weights - 1.0).mean()),
+        "weight_k3": float((weights - log_weights - 1.0).mean()),
     }

@@ -103,8 +103,11 @@ class Learner:
 
     def longest_reply(self, listed: bool) -> int:
         """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL) in a game whose legal replies are `listed` or not:
-        1 if a reply is a choice from a list."""
-        return 1 if listed and not self.answer else self.max_completion_length or LONGEST_REPLY
+        1 if a reply is a choice from a list, however many tokens it has; else that of its longest replies,
+        as a solver or otherwise."""
+        if listed and not (self.answer or self.solver.answer):
+            return 1
+        return max(self.max_completion_length or LONGEST_REPLY, self.solver.max_completion_length or 1)
 
     def build(self, seed: int, table_learning_rate: float = 2.0, name: str = "learner") -> Policy:
         """The policy; `table_learning_rate` is the recipe's default for a tabular one. Raises RedQueenError

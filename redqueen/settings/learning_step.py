@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -44,7 +45,7 @@ from redqueen.credit.advantages.statistics import (
 from redqueen.credit.durations import weighed_by_duration
 from redqueen.credit.filters import drop_even_groups, even, in_band, mute_truncated, paid_or_score
 from redqueen.credit.nearness import with_progress
-from redqueen.credit.rewards import FormatBonus, OverlongPenalty, RepetitionPrice, kl_in_reward, with_reward
+from redqueen.credit.rewards import FormatBonus, OverlongByTurn, RepetitionPrice, kl_in_reward, with_reward
 from redqueen.curricula.experience import Experience, informative, replays
 from redqueen.curricula.hints import LEVELS, Attempt, Helped, share_hinted, with_hints
 from redqueen.measures.recitations import Rates, reference_logprobs
@@ -84,14 +85,15 @@ from redqueen.objectives.regularizers import (
     k3,
     with_entropy,
 )
-from redqueen.players.language.writing import on_this_machine
+from redqueen.players.language.writing import Writer, on_this_machine
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tabular_critic import TabularCritic
 from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable, State, has
 from redqueen.schedules import linear
+from redqueen.settings.listed import lists_replies
 from redqueen.settings.update import OF_ROWS, PRICED_PART, Update
-from redqueen.types import Batch, Group, Metrics, Trajectory
+from redqueen.types import Batch, Group, Metrics, Trajectory, Turn
 
 MOST_ROUNDS = 3  # of drawing tasks anew for one step
 CRITIC_RATES = (1e-3, 0.1)  # learning rates of a value head and of a table of values
@@ -123,10 +125,12 @@ class LearningStep:
     ) -> None:
         config.update.check(config)
         self.settings: Update = config.update.over(type(config).paper)
+        listed = listed or (self.settings.aggregate == "constant" and lists_replies(config))
         longest = config.learner.longest_reply(listed)
         self._key = key
         self._joined = joined
-        self._price = OverlongPenalty(longest, max(round(PRICED_PART * longest), 1))
+        self._writers = {each.name: each for each in policies if isinstance(each, Writer)}
+        self._price = OverlongByTurn(partial(self._limit, longest), PRICED_PART)
         self._shares = shares_of(self.settings, longest)
         self._imitation = imitation
         loss = objective_of(self.settings)
@@ -186,6 +190,15 @@ class LearningStep:
         if self.settings.kl and self.settings.kl_in == "reward":
             found = self._near_reference(found, self.settings.kl)
         return found
+
+    def _limit(self, longest: int, turn: Turn) -> int | None:
+        """Tokens of the longest reply at a turn, that of its role; None for one that is chosen from a list, and for
+        what no policy of this step spoke. `longest` for a policy without roles."""
+        writer = self._writers.get(_player(turn))
+        if writer is None:
+            return None if self._writers else longest
+        spoken = writer.spoken_in(turn.ask.seat.role)
+        return None if turn.ask.choices and spoken.constrain else spoken.limit
 
     def _near_reference(self, trajectories: Sequence[Trajectory], kl: float) -> list[Trajectory]:
         found = list(trajectories)
@@ -301,7 +314,7 @@ class LearningStep:
                 coefficient = self._target(policy.name, float(entropies.mean())) if len(entropies) else 0.0
                 far["entropy_coefficient"] = coefficient
             if chosen.correct not in (None, "none"):
-                far = figures(sampled_alone(batch), start)
+                far |= figures(sampled_alone(batch), start)
                 batch = corrected(batch, start, weigh_of(chosen))
             elif self._replayed:
                 batch = refreshed_rows(batch, start, policy.version)
@@ -357,7 +370,11 @@ class Updates:
 
 def _speaker(trajectory: Trajectory) -> str:
     """The name of the policy who spoke, then or at a past step."""
-    return trajectory.turns[0].reply.player.partition("@")[0]
+    return _player(trajectory.turns[0])
+
+
+def _player(turn: Turn) -> str:
+    return turn.reply.player.partition("@")[0]
 
 
 def estimator_of(chosen: Update, learner: Policy, key: Key) -> tuple[AdvantageEstimator, list[Resumable]]:

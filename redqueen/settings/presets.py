@@ -90,7 +90,7 @@ class Chosen:
 
     def fitted(self, config: T) -> tuple[T, list[str]]:
         """The config without those of the flags that change nothing in its recipe, and a line for the preset and for
-        each of these that is not the recipe's own."""
+        each of these that is not the recipe's own. Raises RedQueenError for one of the flags with a wrong value."""
         update: Update = vars(config)["update"]
         own = vars(vars(type(config))["paper"])
         left: dict[str, str] = {}
@@ -100,6 +100,11 @@ class Chosen:
             left |= {name: why for name, why in useless.items() if getattr(update, name) != own[name]}
             update = replace(update, **dict.fromkeys(useless))
             config = replace(config, update=update)  # type: ignore[type-var]  # a Config is a dataclass
+        for name, why in update.wrong(config).items():
+            if _flag(name) in self.flags:
+                raise RedQueenError(
+                    f"{_flag(name)}, which --preset {self.name} sets: {why}; give your own {_flag(name)}"
+                )
         return config, [str(self), *(f"left out: {_flag(name)} {why}" for name, why in left.items())]
 
 

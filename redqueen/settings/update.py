@@ -17,6 +17,9 @@ What a flag can do depends on the loop of the recipe, which says so beside `pape
     gives_hints        its loop attempts a task again with a hint (`LearningStep.hinted`)
     drops_even_groups  it leaves them out itself, before the step
     learns_from_older  the tokens of a batch were sampled by older weights
+    listed             all replies are chosen from lists, whatever the settings
+    pays_in_parts      its own reward has several parts
+    of_its_estimator   the settings of its own estimator, () where it has none or they do more
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ import tyro
 
 from redqueen.players.tinker.connection import is_on_server
 from redqueen.settings.learner import TABULAR, Learner
-from redqueen.settings.limits import Rising, Within, _flag, unset
+from redqueen.settings.limits import Rising, Within, _flag, refuse_unused, unset
+from redqueen.settings.listed import lists_replies
 from redqueen.types import RedQueenError
 
 Estimator = Literal["group", "leave-one-out", "batch", "moving", "gae", "gdpo", "opo", "pass-at-k"]
@@ -55,6 +59,8 @@ CLIPS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
 )
 """Below and above one, by loss: where a flag chooses another loss than the paper's."""
 OF_ROWS = ("gspo", "gmpo")  # losses of a row's own ratio, right only where all tokens of a row weigh the same
+AGGREGATES: Mapping[str, Aggregate] = MappingProxyType({"cispo": "token", "gspo": "row", "sapo": "row", "gmpo": "row"})
+"""What counts the same in a loss's own paper, where that is not the recipe's to say."""
 SCALES: Mapping[str, tuple[Scale, ...]] = MappingProxyType(
     {
         "group": ("group", "none", "batch"),
@@ -68,6 +74,7 @@ SCALES: Mapping[str, tuple[Scale, ...]] = MappingProxyType(
     }
 )
 """What the advantages of each estimator may be divided by, its own paper's first."""
+LISTED = "where replies are chosen from a list"
 OF_GROUPS = ("group", "leave-one-out", "gdpo", "opo", "pass-at-k")  # estimators that compare the attempts of a group
 PRICED_PART = 0.2  # of the longest reply, over which its price grows from 0 to 1 (DAPO: 4096 of 20480)
 
@@ -155,19 +162,25 @@ class Update:
         usual = paper
         if self.loss not in (None, paper.loss):
             low, high = CLIPS[str(self.loss)]
-            counted: Aggregate | None = "row" if self.loss in OF_ROWS else paper.aggregate
+            counted = AGGREGATES.get(str(self.loss), paper.aggregate)
             usual = replace(usual, loss=self.loss, clip_low=low, clip_high=high, dual_clip=None, aggregate=counted)
         if self.estimator not in (None, paper.estimator):
             usual = replace(usual, estimator=self.estimator, scale=SCALES[str(self.estimator)][0])
-        if self.kl_in not in (None, paper.kl_in):
+        if self.kl_in not in (None, paper.kl_in or "loss"):
             usual = replace(usual, kl_in=self.kl_in, kl_estimator="k1" if self.kl_in == "reward" else "k3")
         return replace(usual, **{name: value for name, value in vars(self).items() if value is not None})
 
     def check(self, config: Any) -> None:
-        """Raises RedQueenError for a flag that has no effect with the others, or that its other parts refuse. `config`
-        holds these settings."""
-        found = self.over(vars(type(config)).get("paper", Update()))
-        _refuse(self.without_effect(config) | _wrong(self, found, config))
+        """Raises RedQueenError for a flag that has no effect with the others, or that its other parts refuse, and for a
+        setting of an estimator that --estimator replaces. `config` holds these settings."""
+        _refuse(self.without_effect(config) | self.wrong(config))
+        if self.estimator is not None:
+            own = vars(type(config)).get("of_its_estimator", ())
+            refuse_unused(config, own, f"--estimator {self.estimator}, in place of this recipe's own")
+
+    def wrong(self, config: Any) -> dict[str, str]:
+        """By the name of each of these settings whose value does not go with the others, what is wrong with it."""
+        return _wrong(self, self.over(vars(type(config)).get("paper", Update())), config)
 
     def without_effect(self, config: Any) -> dict[str, str]:
         """By the name of each of these settings that changes nothing with the others, that it has none and why."""
@@ -197,9 +210,14 @@ class Update:
                 "where the learner itself samples with the weights that are updated, so that every weight is 1: it is "
                 "for --sampler vllm, a model on a server, --dtype bfloat16, --staleness 1 or --even-groups replay"
             )
+        if found.even_groups in ("drop", "refill") or _says(config, "drops_even_groups"):
+            faults["amplify"] = "where even groups are left out: what is left counts for the whole batch already"
         if learner.model == TABULAR and not learner.answer:
             faults["truncated_loss"] = "on a table, whose replies are never cut off"
             faults["repetition"] = "on a table, whose replies are one choice each"
+        elif (self.truncated_loss or self.repetition) and lists_replies(config):
+            faults["truncated_loss"] = f"{LISTED}, of which none is cut off"
+            faults["repetition"] = f"{LISTED}, which are one choice each"
         if _says(config, "drops_even_groups"):
             faults["even_groups"] = "in this recipe, which leaves even groups out before the update, as its paper does"
         elif found.even_groups == "replay" and older:
@@ -241,8 +259,14 @@ def _is_stale(config: Any) -> bool:
 
 def _without_ratio(found: Update, learner: Learner, older: bool) -> str:
     """Why every ratio is 1; "" where it may be another."""
-    several = (found.updates_per_batch or 1) * (found.minibatches or 1) > 1
-    if several or older or (_other_sampler(learner) and found.correct in (None, "none")):
+    if (found.updates_per_batch or 1) * (found.minibatches or 1) > 1:
+        return ""
+    if found.correct not in (None, "none"):
+        return (
+            f"at one update with --correct {found.correct}, from whose start every ratio is measured: add "
+            "--updates-per-batch 2 or --minibatches 2, or --correct none"
+        )
+    if older or _other_sampler(learner):
         return ""
     return (
         "at one update on fresh tokens, where every ratio is 1 and all losses have one gradient: add "
@@ -256,14 +280,14 @@ def _without_clip(found: Update) -> str:
 
 def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
     """By the name of a field, what is wrong with its value beside the others."""
-    wrong: dict[str, str] = {}
+    wrong = _wrong_dual(given, found)
     if given.scale and found.estimator and given.scale not in SCALES[found.estimator]:
         allowed = " or ".join(SCALES[found.estimator])
         wrong["scale"] = f"{given.scale} does not go with --estimator {found.estimator}: {allowed}"
     if (
         given.estimator == "gdpo"
         and found.truncated_loss != "price"
-        and not (found.repetition or found.progress or found.format_bonus)
+        and not (found.repetition or found.progress or found.format_bonus or _says(config, "pays_in_parts"))
     ):
         wrong["estimator"] = (
             "gdpo compares each part of a reward by itself, and this reward has one part: add --format-bonus 0.1, "
@@ -274,9 +298,10 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
             f"{found.aggregate} does not go with --loss {found.loss}, whose gradient is that of a row's ratio only "
             "where all tokens of a row weigh the same: row"
         )
-    if given.dual_clip and found.loss == "ppo" and found.dual_clip and found.dual_clip <= 1.0 + (found.clip_high or 0):
-        wrong["dual_clip"] = (
-            f"must be above 1 + --clip-high = {1.0 + (found.clip_high or 0):g}, not {given.dual_clip:g}"
+    if given.estimator == "gdpo" and found.kl and found.kl_in == "reward":
+        wrong["estimator"] = (
+            "gdpo divides each part of a reward by its own deviation, so the coefficient of a divergence in the reward "
+            "would not count: --kl-in loss"
         )
     if given.clip_high_end is not None and vars(config).get("steps", 2) < 2:
         wrong["clip_high_end"] = "is where --clip-high goes over the run, which has one step: --steps 2 or more"
@@ -300,6 +325,24 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
                 f"{', '.join(fitting)}"
             )
     return wrong
+
+
+def _wrong_dual(given: Update, found: Update) -> dict[str, str]:
+    """What is wrong with a dual clip that bounds what the upper clip, now or at the end, leaves alone, by the name of
+    the setting to change."""
+    if found.loss != "ppo" or not found.dual_clip:
+        return {}
+    of = "--clip-high-end" if (found.clip_high_end or 0.0) > (found.clip_high or 0.0) else "--clip-high"
+    high = max(found.clip_high_end or 0.0, found.clip_high or 0.0)
+    if found.dual_clip > 1.0 + high:
+        return {}
+    if given.dual_clip:
+        return {"dual_clip": f"must be above 1 + {of} = {1.0 + high:g}, not {given.dual_clip:g}"}
+    name = of.removeprefix("--").replace("-", "_")
+    return {
+        name: f"must be below --dual-clip - 1 = {found.dual_clip - 1.0:g} of this recipe's paper, not {high:g}: or add "
+        f"--dual-clip {1.5 + high:g}"
+    }
 
 
 def flags(update: Update) -> str:

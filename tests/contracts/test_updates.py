@@ -17,7 +17,7 @@ from redqueen.types import RedQueenError
 TAKES = [name for name in RECIPES if "paper" in vars(find_recipe(name).Config)]
 # a value of each flag, with what it needs to have an effect
 VALUES = {
-    **{f"estimator {name}": {"estimator": name, "truncated_loss": "price"} for name in SCALES},
+    **{f"estimator {name}": {"estimator": name, "format_bonus": 0.1} for name in SCALES},
     "scale": {"estimator": "group", "scale": "batch"},
     **{f"loss {name}": {"loss": name, "minibatches": 2} for name in CLIPS},
     "clips": {"loss": "ppo", "clip_low": 0.1, "clip_high": 0.3, "dual_clip": 3.0, "updates_per_batch": 2},
@@ -38,6 +38,8 @@ VALUES = {
 }
 DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sar", "sec"}
 LEAVES_OUT = {"svs", "spell"}
+IN_LISTS = {"agentgym_rl", "starling", "epo", "hcsp", "league", "mars", "ppdpp", "spiral", "vision_zero"}
+NEAR_BY_REWARD = {"self_redteam", "rlsp", "comas"}  # whose papers take the divergence from the reward
 LISTED = f"{Path(__file__).parent.parent / 'golden' / 'coin.py'}:CoinOfList"
 # in free text all votes of models that were never trained are ties
 OWN = {name: {"questions": LISTED} for name in ("rlccf", "evol_rl")}
@@ -61,8 +63,15 @@ def test_a_recipe_takes_every_flag_or_says_why_not(name):
     told = {label: refused(config_of(name, **chosen)) for label, chosen in VALUES.items()}
     expected = {"drop", "refill"} if name in LEAVES_OUT else set() if name in DRAWS_ANEW else {"refill"}
     expected |= set() if name == "grpo" else {"hint"}
-    assert {label for label, said in told.items() if said} == expected, told
     assert all("--even-groups has no effect" in told[label] for label in expected)
+    if name in IN_LISTS:
+        expected |= {"mute", "progress and repeats"}
+        assert "has no effect where replies are chosen from a list" in told["mute"]
+        assert "has no effect where replies are chosen from a list" in told["progress and repeats"]
+    if name in NEAR_BY_REWARD:
+        expected |= {"estimator gdpo"}
+        assert "gdpo divides each part of a reward by its own deviation" in told["estimator gdpo"]
+    assert {label for label, said in told.items() if said} == expected, told
 
 
 @pytest.mark.parametrize("name", TAKES)
@@ -84,7 +93,9 @@ def test_every_preset_goes_with_a_recipe(name):
             "verltool",
         )  # with tokens of older selves
         assert ("--even-groups" in left) == (no_refill or no_replay)
-        assert left <= {"--even-groups", "--loss"}
+        assert ("--truncated-loss" in left) == ("price" in words and name in IN_LISTS)
+        assert ("--amplify" in left) == ("--amplify" in words and name in LEAVES_OUT)
+        assert left <= {"--even-groups", "--loss", "--truncated-loss", "--amplify"}
 
 
 def _as_settings(words):
@@ -120,7 +131,7 @@ def test_a_recipe_trains_with_another_update_than_its_paper_s(name, tmp_path):
         kl_in="loss",
         kl_estimator="k3",
         entropy=0.01,
-        truncated_loss="price",
+        truncated_loss=None if name in IN_LISTS else "price",
         advantage_clip=1.0,
     )
     recipe = find_recipe(name)

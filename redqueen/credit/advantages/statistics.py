@@ -248,20 +248,26 @@ class BestOnly:
 
 @dataclass(frozen=True)
 class EachPart:
-    """The sum of what `inner` says of each part of the reward by itself, so that a part with a small spread counts as
-    much as one with a large one (GDPO, Liu et al. 2026, before it is whitened over the tokens of the batch). Raises
-    RedQueenError for a reward of one part."""
+    """The sum of what `inner` says of each part of the reward by itself, among the trajectories that have it, so that a
+    part with a small spread counts as much as one with a large one (GDPO, Liu et al. 2026, before it is whitened over
+    the tokens of the batch). A reward without parts is the part "task". Raises RedQueenError where all have one part.
+    """
 
     inner: AdvantageEstimator = GroupRelative()
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        names = list(dict.fromkeys(name for trajectory in trajectories for name in trajectory.parts))
-        if trajectories and len(names) < 2:
+        parts = [each.parts or {"task": each.rewards} for each in trajectories]
+        if trajectories and max(map(len, parts)) < 2:
             raise RedQueenError(
                 "GDPO compares each part of a reward by itself, and this reward has one part: take --estimator group"
             )
-        alone = [self.inner([replace(each, rewards=each.parts[name]) for each in trajectories]) for name in names]
-        return [np.sum(parts, axis=0) for parts in zip(*alone, strict=True)]
+        found = [np.zeros(len(each.turns)) for each in trajectories]
+        for name in dict.fromkeys(name for own in parts for name in own):
+            places = [place for place, own in enumerate(parts) if name in own]
+            alone = self.inner([replace(trajectories[place], rewards=parts[place][name]) for place in places])
+            for place, advantages in zip(places, alone, strict=True):
+                found[place] = found[place] + advantages
+        return found
 
 
 def centred_turns(key: Key = by_game_and_role, discount: float = 1.0) -> GroupRelative:

@@ -63,6 +63,7 @@ class Config:
     last_learning_rate: Positive = 0.1  # the learner's after the last step, as a share of the first
     update: Update = Update()
     paper = Update(loss="reinforce", aggregate="token", entropy=0.05)
+    of_its_estimator = ("baseline_decay",)
     table_learning_rate = 8.0  # of a table, unless --learning-rate sets it
 
 

@@ -58,6 +58,7 @@ class Config:
     update: Update = Update()
     paper = Update(loss="reinforce", aggregate="constant")
     batch = (("matches_per_step",),)
+    of_its_estimator = ("baseline_decay",)
 
 
 def train(config: Config, run: Run) -> Policy:

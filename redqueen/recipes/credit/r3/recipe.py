@@ -70,6 +70,7 @@ class Config:
         aggregate="token",
         even_groups="replay",
     )
+    pays_in_parts = True
 
 
 def train(config: Config, run: Run) -> Policy:

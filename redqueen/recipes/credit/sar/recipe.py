@@ -62,6 +62,7 @@ class Config:
     )
     draws_anew = True  # tasks, where `step.rounds` says so
     batch = (("tasks", "attempts"),)
+    pays_in_parts = True
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -70,6 +70,7 @@ class Config:
         mute_covariance=0.02,
     )
     batch = (("tasks", "attempts"),)
+    pays_in_parts = True
     learns_from_older = True
 
 

@@ -63,6 +63,8 @@ class Config:
     update: Update = Update()
     paper = Update(loss="reinforce", aggregate="trajectory")
     batch = (("matches_per_step",),)
+    listed = True
+    of_its_estimator = ("discount", "baseline")
     table_learning_rate = 1500.0  # of a table, unless --learning-rate sets it
 
 

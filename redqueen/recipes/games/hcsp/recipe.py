@@ -71,6 +71,8 @@ class Config:
         updates_per_batch=4,
     )
     batch = (("matches_per_step",),)
+    listed = True
+    of_its_estimator = ("discount", "baseline_decay")
     table_learning_rate = 120.0  # of a table, unless --learning-rate sets it
 
 

@@ -65,6 +65,8 @@ class Config:
     update: Update = Update()
     paper = Update(loss="reinforce", aggregate="sum")
     batch = (("matches_per_step",),)
+    listed = True
+    of_its_estimator = ("discount", "normalise")
     table_learning_rate = 32.0  # of a table, unless --learning-rate sets it
 
 

@@ -68,6 +68,8 @@ class Config:
     update: Update = Update()
     paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="row", kl=0.04)
     batch = (("matches_per_step",),)
+    listed = True
+    of_its_estimator = ("baseline_decay",)
     table_learning_rate = 200.0  # of a table, unless --learning-rate sets it
 
 

@@ -63,6 +63,7 @@ class Config:
     update: Update = Update()
     paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token", kl=0.01)  # kl is k
     batch = (("tasks", "attempts"),)  # and as many verifications as there are solutions for
+    of_its_estimator = ("critic_learning_rate",)
 
 
 def train(config: Config, run: Run) -> Policy:

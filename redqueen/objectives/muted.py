@@ -43,8 +43,8 @@ def without_covariance(
     batch: Batch, start: Likelihoods, share: float, rng: Random, least: float = LEAST, most: float = MOST
 ) -> Batch:
     """The batch in which `share` of the sampled tokens, at least one, have no advantage: drawn from those whose
-    covariance lies between `least` and `most`, as far as there are any (Clip-Cov, arXiv:2505.22617). Where all advantages are
-    equal no covariance differs from zero, and nothing is muted."""
+    covariance lies between `least` and `most`, as far as there are any (Clip-Cov, arXiv:2505.22617). Where all
+    advantages are equal no covariance differs from zero, and nothing is muted."""
     sampled = sampled_alone(batch)
     own = own_tokens(sampled)
     if not bool(own.any()):

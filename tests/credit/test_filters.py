@@ -44,6 +44,13 @@ def test_muted_turns_are_still_counted_in_their_group():
     assert [each.tolist() for each in muted] == [[-0.5, 0.0], [0.5]]
 
 
+def test_a_muted_turn_without_a_verdict_stays_without_one():
+    batch = [trajectory(0.0, truncated=(True,)), trajectory(1.0)]
+    muted = mute_truncated(batch, [np.array([np.nan]), np.array([0.5])])
+    assert np.isnan(muted[0]).all()
+    assert muted[1].tolist() == [0.5]
+
+
 def test_even_groups_are_dropped_and_lone_trajectories_kept():
     even = [trajectory(1.0, "even"), trajectory(1.0, "even")]
     mixed = [trajectory(1.0, "mixed"), trajectory(0.0, "mixed")]

@@ -10,6 +10,7 @@ from redqueen.credit.rewards import (
     FormatBonus,
     Gated,
     LengthPenalty,
+    OverlongByTurn,
     OverlongPenalty,
     RepetitionPrice,
     gains,
@@ -170,6 +171,17 @@ def test_length_penalty_is_that_of_the_code_of_mars():
 def test_overlong_penalty_has_the_values_of_dapo():
     played = episode([turn(A, tokens=n) for n in (100, 16384, 18432, 20480)], {A: 0.0})
     np.testing.assert_array_equal(OverlongPenalty()(played)[A], [0.0, 0.0, -0.5, -1.0])
+
+
+def test_a_long_turn_is_priced_by_its_own_limit():
+    """Of 10 tokens the last two cost, of 20 the last four; a turn without a limit costs nothing."""
+    limits = {A: 10, B: 20}
+    played = episode(
+        [*(turn(A, tokens=n) for n in (8, 9, 10)), *(turn(B, tokens=n) for n in (16, 18))], {A: 0.0, B: 0.0}
+    )
+    found = OverlongByTurn(lambda each: limits[each.ask.seat])(played)
+    assert [found[A].tolist(), found[B].tolist()] == [[0.0, -0.5, -1.0], [0.0, -0.5]]
+    assert OverlongByTurn(lambda each: None)(played)[A].tolist() == [0.0] * 3
 
 
 def test_forfeit_scores_replace_the_payoff_only_after_a_forfeit():

@@ -1,5 +1,7 @@
 """The numbers are example 5 of the algorithm cards: words sampled by another engine than the trainer's."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -141,7 +143,22 @@ def test_figures_of_weights_are_the_worked_ones():
     assert found["weight_mean"] == pytest.approx(1.4)
     assert found["weight_ess"] == pytest.approx(0.717423, abs=1e-6)
     assert found["weight_chi2"] == pytest.approx(1.732)
-    assert found["weight_k3"] == pytest.approx(0.221838, abs=1e-6)
+    assert found["weight_k3"] == pytest.approx(0.267051, abs=1e-6)
+
+
+def test_k3_of_weights_is_the_divergence_of_the_writer_from_the_start():
+    """Nine tokens in ten of the action that the writer takes with .9, where the start takes both with .5:
+    .9 log(.9 / .5) + .1 log(.1 / .5) = .368064."""
+    writer = tensor([[0.9] * 9 + [0.1]]).log()
+    given = replace(
+        batch(),
+        **{name: getattr(batch(), name)[:1, :1].expand(1, 10) for name in ("tokens", "advantages", "versions")},
+        recited=torch.zeros(1, 10, dtype=torch.bool),
+        loss_weights=torch.full((1, 10), 0.1, dtype=torch.float64),
+        sampled_logprobs=writer,
+    )
+    found = figures(given, rated(torch.full_like(writer, 0.5).log()))
+    assert found["weight_k3"] == pytest.approx(0.368064, abs=1e-6)
 
 
 def test_figures_of_example_5():

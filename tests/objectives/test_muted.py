@@ -1,5 +1,6 @@
 """Tokens without an advantage: which they are, by hand."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -71,3 +72,29 @@ def test_an_empty_batch_stays_empty():
     empty = rows([])
     assert len(top_entropy(empty, rated([]), 0.2)) == 1
     assert without_covariance(empty, rated([]), 0.2, Random(0)) is empty
+
+
+def shown_beside(advantages):
+    """The first half of the tokens is sampled, the second demonstrated."""
+    batch = rows(advantages)
+    half = len(advantages) // 2
+    recited = torch.tensor([[False] * (half + 1) + [True] * half])
+    return replace(batch, recited=recited)
+
+
+def test_demonstrations_are_not_among_the_tokens_with_the_most_entropy():
+    """Of five sampled tokens one keeps its advantage, although each demonstrated one has more entropy."""
+    batch = shown_beside([1.0] * 10)
+    after = top_entropy(batch, rated([-1.0] * 10, [0.5, 0.5, 1.0, 0.5, 0.5, *[2.0] * 5]), 0.2)
+    assert after.advantages[0, 1:].tolist() == [0, 0, 1, 0, 0, 1, 1, 1, 1, 1]
+
+
+def test_demonstrations_are_in_no_covariance():
+    """The eight tokens of the card, and eight demonstrated ones with a log-probability and an advantage far from
+    theirs: the candidates are those of the card, and one is muted, a fifth of eight."""
+    batch, muted = shown_beside([*ADVANTAGES, *[50.0] * 8]), set()
+    for seed in range(40):
+        after = without_covariance(batch, rated([*LOGPROBS, *[-50.0] * 8]), 0.2, Random(seed)).advantages[0, 1:]
+        (place,) = (after == 0).nonzero()[:, 0].tolist()
+        muted.add(place)
+    assert muted == {0, 2, 3, 5}

@@ -14,6 +14,7 @@ from redqueen.schedules import anneal
 from redqueen.settings.learner import Learner, usual_cache
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, PartOf, Positive, Share, Within, check_settings
 from redqueen.settings.roles import Plays, bind, learning
+from redqueen.settings.speech import Speech
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
 ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
@@ -43,6 +44,9 @@ def test_the_longest_reply_is_one_choice_or_as_long_as_the_learner_may_write():
         (False, Learner(model="tiny", max_completion_length=9), 9),
         (True, Learner(model="tiny", answer="boxed"), 64),
         (True, Learner(model="tiny", answer="boxed", max_completion_length=9), 9),
+        (True, Learner(model="tiny", solver=Speech(answer="boxed")), 64),
+        (False, Learner(model="tiny", solver=Speech(max_completion_length=128)), 128),
+        (False, Learner(model="tiny", solver=Speech(max_completion_length=16)), 64),
     ):
         assert learner.longest_reply(listed) == longest
 

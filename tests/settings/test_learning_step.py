@@ -14,6 +14,7 @@ from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k
 from redqueen.players.tabular import TabularPolicy
 from redqueen.settings.learner import Learner
 from redqueen.settings.learning_step import LearningStep, objective_of, shares_of
+from redqueen.settings.speech import Speech
 from redqueen.settings.update import Update
 from redqueen.types import Ask, Episode, Group, Likelihoods, Message, Outcome, Reply, Seat, Task, Trajectory, Turn
 
@@ -125,6 +126,22 @@ def test_long_replies_are_priced_after_even_groups_are_told():
     assert np.concatenate(priced.estimate(shaped)).tolist() == [0.5, -0.5, 0.0, 0.0]
     assert len(priced.pack(shaped, priced.estimate(shaped))) == 2
     assert {name: part.tolist() for name, part in shaped[0].parts.items()} == {"task": [1.0], "overlong": [-0.5]}
+
+
+def test_a_long_reply_is_priced_by_the_limit_of_its_role_and_one_from_a_list_not_at_all():
+    """The solver may write 20 tokens, of which the last four cost, and everybody else 10."""
+    learner = Learner(model="tiny", max_completion_length=10, solver=Speech(max_completion_length=20))
+    priced = LearningStep(Config(learner, Update(truncated_loss="price")), [learner.build(0)])
+    for tokens, price in ((16, 0.0), (18, -0.5), (20, -1.0)):
+        (shaped,) = priced.shaped(trajectories(group(0, 0, tokens=tokens)))
+        assert shaped.parts["overlong"].tolist() == [price]
+    (own,) = trajectories(group(0, 0, tokens=20))
+    (turn,) = own.turns
+    listed = replace(turn, ask=replace(turn.ask, choices=("x", "y")))
+    other = replace(turn, reply=replace(turn.reply, player="somebody"))
+    for spoken in (listed, other):
+        found = replace(own, turns=(spoken,), episode=replace(own.episode, turns=(spoken,)))
+        assert priced.shaped([found])[0].parts["overlong"].tolist() == [0.0]
 
 
 def test_even_groups_are_kept_dropped_or_replaced():
@@ -298,6 +315,18 @@ def test_an_entropy_bonus_comes_in_below_its_target():
         found.append(chosen.update(policy, chosen.pack(own, chosen.estimate(own)), Random(0))["entropy_coefficient"])
     assert found == pytest.approx([0.0, 0.0, 0.0, 0.005])
     assert chosen.parts[0].state() == {"coefficients": {"learner": pytest.approx(0.01)}}
+
+
+def test_the_coefficient_of_the_entropy_bonus_is_noted_where_tokens_are_corrected_too():
+    learner = Learner(model="tiny", dtype="bfloat16")
+    chosen = LearningStep(Config(learner, Update(entropy_target=2.0, entropy=0.01, correct="tis")), [TabularPolicy()])
+    policy, own = Counting(), trajectories(MIXED)
+    policy.likelihoods = lambda rows: Likelihoods(
+        torch.full(rows.tokens.shape, -0.5), torch.full(rows.tokens.shape, 1.0)
+    )
+    found = chosen.update(policy, chosen.pack(own, chosen.estimate(own)), Random(0))
+    assert found["entropy_coefficient"] == 0.01
+    assert found["weight_mean"] == pytest.approx(1.0)
 
 
 def test_repeats_cost_and_progress_earns():

@@ -91,3 +91,29 @@ def test_a_flag_of_ones_own_is_refused_where_a_preset_s_would_be_left_out():
     assert len(said) == 1
     with pytest.raises(RedQueenError, match="--even-groups has no effect as refill"):
         check_settings(config)
+
+
+def test_a_preset_that_does_not_fit_the_sizes_of_a_step_is_named():
+    flags, preset = expanded(["--preset", "dapo", "--model", "tiny", "--tasks", "2", "--proposals", "2"])
+    config = parse(training_options(absolute_zero.Config), flags, "train absolute_zero").config
+    with pytest.raises(RedQueenError) as caught:
+        preset.fitted(config)
+    assert str(caught.value) == (
+        "--minibatches, which --preset dapo sets: 16 does not divide --tasks = 2: one of 1, 2; give your own "
+        "--minibatches"
+    )
+    flags, preset = expanded(
+        ["--preset", "dapo", "--model", "tiny", "--tasks", "2", "--proposals", "2", "--minibatches", "2"]
+    )
+    config, _ = preset.fitted(parse(training_options(absolute_zero.Config), flags, "train absolute_zero").config)
+    check_settings(config)
+
+
+def test_a_preset_leaves_out_the_price_of_length_where_replies_are_listed():
+    flags, preset = expanded(["--preset", "dapo", "--model", "tiny", "--game", "tic_tac_toe"])
+    config, said = preset.fitted(parse(training_options(grpo.Config), flags, "train grpo").config)
+    check_settings(config)
+    assert config.update.truncated_loss is None
+    assert said[1:] == [
+        "left out: --truncated-loss has no effect where replies are chosen from a list, of which none is cut off"
+    ]

@@ -10,6 +10,7 @@ from redqueen.cli.words import parse
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
+from redqueen.settings.placement import PlayedAhead
 from redqueen.settings.update import CLIPS, SCALES, Estimator, Loss, Update, flags
 from redqueen.types import RedQueenError
 
@@ -184,3 +185,106 @@ def test_an_exact_divergence_takes_listed_replies():
         check_settings(spiral.Config(written, update=Update(kl=0.1, kl_estimator="exact")))
     check_settings(spiral.Config(Learner(model="tiny"), update=Update(kl=0.1, kl_estimator="exact")))
     check_settings(spiral.Config(written, update=Update(kl=0.1, kl_estimator="k3")))
+
+
+def of_recipe(name, learner=Learner(model="tiny"), **chosen):
+    return find_recipe(name).Config(learner=learner, update=Update(**chosen))
+
+
+def test_the_divergence_in_the_loss_is_where_it_is_by_default():
+    """ReMix takes k2 and HCSP the exact divergence, in the loss, as --kl-in loss says too."""
+    for name, estimator in (("remix", "k2"), ("hcsp", "exact")):
+        paper = find_recipe(name).Config.paper
+        assert Update(kl_in="loss").over(paper) == replace(paper, kl_in="loss")
+        assert Update(kl_in="loss").over(paper).kl_estimator == estimator
+    assert Update(kl_in="loss").over(find_recipe("rlsp").Config.paper).kl_estimator == "k3"
+
+
+def test_a_loss_brings_the_aggregate_of_its_own_paper():
+    rows = replace(GRPO, aggregate="row")
+    assert Update(loss="sapo").over(GRPO).aggregate == "row"
+    assert Update(loss="cispo").over(rows).aggregate == "token"
+    assert Update(loss="reinforce").over(rows).aggregate == "row"
+
+
+@pytest.mark.parametrize("flag", ["truncated_loss", "repetition"])
+def test_the_length_of_a_reply_from_a_list_is_neither_priced_nor_muted(flag):
+    value = {"truncated_loss": "price", "repetition": 1.0}[flag]
+    words = "has no effect where replies are chosen from a list"
+    for name in ("spiral", "league", "mars", "hcsp", "epo", "ppdpp", "vision_zero"):
+        assert words in refusal(of_recipe(name, **{flag: value}))
+    grpo = find_recipe("grpo").Config(Learner(model="tiny"), game="tic_tac_toe", update=Update(**{flag: value}))
+    assert words in refusal(grpo)
+    check_settings(replace(grpo, game="", questions="sums"))
+    check_settings(of_recipe("spiral", Learner(model="tiny", answer="boxed"), **{flag: value}))
+    talk = find_recipe("spiral").Config(Learner(model="tiny"), game="taboo", update=Update(**{flag: value}))
+    check_settings(talk)
+
+
+def test_a_loss_of_ratios_has_no_effect_where_each_is_measured_from_the_start_of_one_update():
+    stale = find_recipe("spiral").Config(Learner(model="tiny"), ahead=PlayedAhead(staleness=1))
+
+    def with_update(**chosen):
+        return replace(stale, update=Update(**chosen))
+
+    check_settings(with_update(loss="ppo"))
+    check_settings(with_update(correct="tis"))
+    check_settings(with_update(loss="ppo", correct="tis", updates_per_batch=2))
+    assert refusal(with_update(loss="ppo", correct="tis")) == (
+        "--loss has no effect at one update with --correct tis, from whose start every ratio is measured: add "
+        "--updates-per-batch 2 or --minibatches 2, or --correct none"
+    )
+    assert refusal(of_recipe("remix", updates_per_batch=1, clip_high=0.3)).startswith(
+        "--clip-high has no effect at one update with --correct tis"
+    )
+
+
+def test_amplification_has_no_effect_where_even_groups_are_left_out():
+    why = "--amplify has no effect where even groups are left out"
+    for how in ("drop", "refill"):
+        assert said_of(amplify=4.0, even_groups=how).startswith(why)
+    assert refusal(of_recipe("svs", amplify=4.0)).startswith(why)
+    check_settings(Config(update=Update(amplify=4.0, even_groups="replay")))
+
+
+def test_a_dual_clip_stays_above_the_upper_clip_to_its_end():
+    said = said_of(minibatches=2, dual_clip=1.4, clip_high=0.2, clip_high_end=0.5)
+    assert said == "--dual-clip must be above 1 + --clip-high-end = 1.5, not 1.4"
+    words = "must be below --dual-clip - 1 = 0.4 of this recipe's paper, not 0.5: or add --dual-clip 2"
+    assert refusal(of_recipe("mars", clip_high=0.5)) == f"--clip-high {words}"
+    assert refusal(of_recipe("mars", clip_high_end=0.5)) == f"--clip-high-end {words}"
+    check_settings(of_recipe("mars", clip_high=0.5, dual_clip=2.0))
+
+
+def test_rewards_of_several_parts_are_compared_by_part():
+    for name in ("r3", "sar", "spear"):
+        check_settings(of_recipe(name, estimator="gdpo"))
+    check_settings(of_recipe("rlsp", estimator="gdpo", kl_in="loss"))
+
+
+def test_a_divergence_in_the_reward_is_no_part_to_be_compared_by_itself():
+    words = "--estimator gdpo divides each part of a reward by its own deviation, so the coefficient of a divergence"
+    assert said_of(estimator="gdpo", format_bonus=0.1, kl=0.1, kl_in="reward").startswith(words)
+    assert refusal(of_recipe("rlsp", estimator="gdpo")).startswith(words)
+    check_settings(Config(update=Update(estimator="gdpo", format_bonus=0.1, kl=0.1)))
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("spiral", {"baseline_decay": 0.5}),
+        ("league", {"baseline_decay": 0.5}),
+        ("vision_zero", {"baseline_decay": 0.5}),
+        ("hcsp", {"discount": 0.5}),
+        ("epo", {"discount": 0.5}),
+        ("ppdpp", {"normalise": "episode"}),
+        ("rise", {"critic_learning_rate": 0.5}),
+    ],
+)
+def test_a_setting_of_an_estimator_that_is_replaced_is_refused(name, setting):
+    config = replace(of_recipe(name, estimator="gae"), **setting)
+    (flag,) = setting
+    assert refusal(config) == (
+        f"--{flag.replace('_', '-')} has no effect with --estimator gae, in place of this recipe's own: leave it out"
+    )
+    check_settings(replace(config, update=Update()))

@@ -565,6 +565,22 @@ def test_parts_of_a_reward_are_compared_by_themselves():
         each(one_turn(A_AND_B))
 
 
+def test_parts_are_compared_among_those_who_have_them():
+    """By hand: two solvers of parts task and form, two proposers of parts difficulty and form, one role a group; a
+    judge with one part counts it as its task. Half over the deviation of 0 and 1 is 0.707107."""
+    half = 0.5 / (np.sqrt(0.5) + 1e-6)
+
+    def paid(of, **parts):
+        whole = trajectory(sum(parts.values()), task=of)
+        return replace(whole, parts={name: np.array([value]) for name, value in parts.items()})
+
+    solvers = [paid("solver", task=1.0, form=1.0), paid("solver", task=0.0, form=1.0)]
+    proposers = [paid("proposer", difficulty=0.0, form=1.0), paid("proposer", difficulty=1.0, form=0.0)]
+    judges = one_turn({"judge": [1.0, 0.0]})
+    found = numbers_of(EachPart(GroupRelative(by_task_and_role)), [*solvers, *proposers, *judges])
+    assert found == pytest.approx([half, -half, 0.0, 0.0, half, -half], abs=1e-6)
+
+
 def test_shifted_alone_the_mean_over_words_is_zero():
     """By hand: 1 in two words and 0 in six have a mean of 1/4."""
     given = one_turn({"A": [1.0, 0.0]}, [2, 6])

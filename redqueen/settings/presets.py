@@ -63,7 +63,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "reinforce++": Preset(
             "--estimator batch --scale batch --loss ppo --clip-low 0.2 --clip-high 0.2 --aggregate token --kl 0.01 "
             "--kl-in reward --minibatches 4",
-            "REINFORCE++, arXiv:2501.03262",
+            "REINFORCE++, arXiv:2501.03262; the divergence of a turn as a whole, there token by token",
         ),
         "rloo": Preset(
             "--estimator leave-one-out --scale none --kl 0.05 --kl-in reward --aggregate sum --loss reinforce",

@@ -102,7 +102,7 @@ class Update:
     """with ppo: the loss of a token with a negative advantage A is at most this times -A"""
     aggregate: Annotated[Aggregate | None, unset("{token,row,trajectory,constant,sum}")] = None
     """what counts the same: every token (DAPO), row (GRPO; a conversation, or a turn where each has a fresh prompt),
-    or trajectory; or tokens weigh 1 / (rows x longest reply) (Dr. GRPO), or 1 / rows"""
+    or trajectory; or tokens weigh 1 / (rows x longest reply) (Dr. GRPO; 1 for a choice from a list), or 1 / rows"""
     kl: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
     """coefficient of the KL divergence from the start"""
     kl_estimator: Annotated[KLEstimator | None, unset("{k1,k2,k3,exact}")] = None
@@ -120,7 +120,7 @@ class Update:
     """parts of a batch, each with a step of its own"""
     truncated_loss: Annotated[TruncatedLoss | None, unset("{keep,mute,price}")] = None
     """a reply that was cut off: learned from as its reward says, not learned from, or (with all long replies) priced
-    by its length over the last fifth (DAPO)"""
+    by its length over the last fifth of what its role may write (DAPO)"""
     even_groups: Annotated[EvenGroups | None, unset("{keep,drop,refill,replay,hint}")] = None
     """groups whose attempts are all alike: kept in the means, dropped, dropped and drawn anew (DAPO), at most 3 rounds
     in all, joined by an earlier attempt at the task that fared otherwise (R3, RAPO), or, where nobody is right,
@@ -157,8 +157,8 @@ class Update:
     """advantages are held between minus and plus this"""
 
     def over(self, paper: Update) -> Update:
-        """These settings, with those of `paper` where they are None. Another estimator or loss than the paper's brings
-        the scale, the clips and the aggregate of its own paper along."""
+        """These settings, with those of `paper` where they are None. Another estimator than the paper's brings its own
+        scale along, another loss its clips, and its aggregate where it has one (`AGGREGATES`)."""
         usual = paper
         if self.loss not in (None, paper.loss):
             low, high = CLIPS[str(self.loss)]
@@ -216,8 +216,8 @@ class Update:
             faults["truncated_loss"] = "on a table, whose replies are never cut off"
             faults["repetition"] = "on a table, whose replies are one choice each"
         elif (self.truncated_loss or self.repetition) and lists_replies(config):
-            faults["truncated_loss"] = f"{LISTED}, of which none is cut off"
-            faults["repetition"] = f"{LISTED}, which are one choice each"
+            faults["truncated_loss"] = f"{LISTED}: none is cut off"
+            faults["repetition"] = f"{LISTED}: each is one choice"
         if _says(config, "drops_even_groups"):
             faults["even_groups"] = "in this recipe, which leaves even groups out before the update, as its paper does"
         elif found.even_groups == "replay" and older:

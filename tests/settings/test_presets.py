@@ -115,5 +115,5 @@ def test_a_preset_leaves_out_the_price_of_length_where_replies_are_listed():
     check_settings(config)
     assert config.update.truncated_loss is None
     assert said[1:] == [
-        "left out: --truncated-loss has no effect where replies are chosen from a list, of which none is cut off"
+        "left out: --truncated-loss has no effect where replies are chosen from a list: none is cut off"
     ]

@@ -1,7 +1,7 @@
 """Whether a reply to a question of a data set is right: by its answer, by unit tests, by a function of the user's.
 
     --compare number | text | choice      the answer in the reply (`checks.extraction`), as a number, a text, a letter
-    --compare tests                       the lines of assert in the column `tests`, run in the sandbox
+    --compare tests                       the lines of assert in the column `tests`, run in the sandbox (`questions.by_tests`)
     --compare path/to/file.py:function    function(task, reply) gives True, False, or None where it cannot tell
     --compare none                        nobody knows: every verdict is unknown
 
@@ -11,11 +11,10 @@ compared ("5 km" is 5), and of two numbers of which one is a percentage both rea
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
@@ -26,24 +25,18 @@ from redqueen.checks import extraction
 from redqueen.checks.dates import date_of, dates_in
 from redqueen.checks.extraction import Kind
 from redqueen.checks.numeric import Symbolic, normalised, number, with_points
-from redqueen.checks.sandbox.literals import quiet
-from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.runs_of_programs import Kind as Ended
-from redqueen.checks.sandbox.runs_of_programs import Program
-from redqueen.checks.sandbox.syntax import LONGEST_SOURCE
 from redqueen.checks.worker import Undecided
+from redqueen.questions.by_tests import ByTests
 from redqueen.texts import said_aloud
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file
 
 NUMBER, TEXT, CHOICE, TESTS, NONE, JUDGE = "number", "text", "choice", "tests", "none", "judge"
-ACCEPTED, OPTIONS, ASSERTS = "accepted", "options", "tests"  # facts of a task: right answers, choices, tests
-SETUP = "setup"  # a fact: what stands before a program that is tested
+ACCEPTED, OPTIONS = "accepted", "options"  # facts of a task: right answers, choices
 _MOST_WORDS = 12  # of a formula: a longer text is none
 _OPPOSITE = ("yes", "no")
 _BETWEEN = re.compile(r",?\s+(?:and|or)\s+|,(?![0-9]{3}(?![0-9]))|;")  # entries of a list, not thousands
 _ASSIGNED = re.compile(r"^\s*[a-zA-Z]\s*(?:=|\\in)\s*")
-_BLOCK = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)```", re.DOTALL)
 
 
 class Grading(Protocol):
@@ -176,37 +169,6 @@ class ByFunction:
         return found
 
 
-@dataclass(frozen=True)
-class ByTests:
-    """By the tests of the task, run in the sandbox on the program in the reply. A test `f(2) == 4` compares what f
-    gives outside of the program, which cannot change what equal means; any other test runs within it. Unknown where a
-    program needs a jail that this machine has not."""
-
-    runner: PythonRunner = field(default_factory=PythonRunner, repr=False, compare=False)
-
-    def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
-        return [program_in(said_aloud(each), task.prompt) for task, each in zip(tasks, replies, strict=True)]
-
-    def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
-        sources = self.answers(tasks, replies)
-        calls = [
-            (place, *_call(_after(task.facts.get(SETUP, ""), source), test))
-            for place, (task, source) in enumerate(zip(tasks, sources, strict=True))
-            for test in task.facts.get(ASSERTS, ())
-            if source
-        ]
-        ended = self.runner.reproducible([program for _, program, _ in calls])
-        found: list[list[bool | None]] = [[] for _ in tasks]
-        for (place, _, wanted), verdict in zip(calls, ended, strict=True):
-            unknown = verdict.kind is Ended.UNSUPPORTED and bool(self.runner.missing)
-            right = verdict.kind is Ended.VALUE and _equal(verdict.value, wanted)
-            found[place].append(None if unknown else right)
-        return [
-            _all(tested) if source else (None if not task.facts.get(ASSERTS) else False)
-            for task, source, tested in zip(tasks, sources, found, strict=True)
-        ]
-
-
 def same(wanted: str, given: str, kind: Kind) -> bool | None:
     """Whether a given answer is the expected one, None if that cannot be decided."""
     if not given:
@@ -250,32 +212,6 @@ def _listed(text: str) -> tuple[Fraction, ...]:
     return tuple(each for each in numbers if each is not None) if len(numbers) > 1 and None not in numbers else ()
 
 
-def program_in(reply: str, prompt: str = "") -> str:
-    """The program in a reply: its last block of Python, or all of it if it can be parsed; where it is the body of the
-    function with which the `prompt` ends, both together. "" if there is none, or one that is too long to be run."""
-    blocks = _BLOCK.findall(reply)
-    marked = [text for name, text in blocks if name.lower() in ("python", "py", "python3")] or [
-        text for _, text in blocks
-    ]
-    source = marked[-1].strip() if marked else reply.strip()
-    if _defines(source):
-        return source
-    continued = f"{prompt}\n    {source}" if source and _defines(prompt) else ""
-    return continued if _defines(continued) else ""
-
-
-def _defines(source: str) -> bool:
-    """Whether a text is a program with a function or a class, short enough to be run."""
-    if len(source) > LONGEST_SOURCE:
-        return False
-    try:
-        with quiet():
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return False
-    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)
-
-
 @cache
 def _symbolic() -> Symbolic | None:
     return Symbolic() if find_spec("math_verify") else None
@@ -297,32 +233,3 @@ def _as_mathematics(wanted: str, given: str) -> bool | None:
 
 def _ratio(first: Any, second: Any) -> Any:
     return first / second if second else None
-
-
-def _after(setup: str, source: str) -> str:
-    """A program after the lines that stand before it."""
-    return f"{setup}\n\n{source}" if setup else source
-
-
-def _call(source: str, test: str) -> tuple[Program, Any]:
-    """The program that a test runs, and the value that it should have."""
-    with suppress(SyntaxError, ValueError), quiet():
-        node, *others = ast.parse(test).body
-        if not others and isinstance(node, ast.Assert) and isinstance(equal := node.test, ast.Compare):
-            called, (wanted, *more) = equal.left, equal.comparators
-            if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and not (called.keywords or more):
-                arguments = tuple(ast.literal_eval(each) for each in called.args)
-                if isinstance(equal.ops[0], ast.Eq):
-                    return Program(source, called.func.id, arguments), ast.literal_eval(wanted)
-    return Program(f"{source}\n\n\n{test}\n\n\ndef passes_its_test_():\n    return True\n", "passes_its_test_"), True
-
-
-def _equal(literal: str, wanted: Any) -> bool:
-    try:
-        return bool(ast.literal_eval(literal) == wanted)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return literal == repr(wanted)
-
-
-def _all(tested: Sequence[bool | None]) -> bool | None:
-    return None if not tested or (None in tested and False not in tested) else all(tested)

@@ -80,10 +80,17 @@ class Jail:
     """Runs programs in jailed CPython, `workers` at a time; a `Tier`.
 
     `offered` are the modules that a program may import, of the standard library: they are loaded before the jail
-    closes. Raises RedQueenError where this machine cannot hold a jail.
+    closes. A `loose` jail is for programs that are tested: it writes a value by its content (`contents`), forgets what
+    is printed beyond the limit, and seeds `random`. Raises RedQueenError where this machine cannot hold a jail.
     """
 
-    def __init__(self, limits: Limits | None = None, workers: int = 2, offered: tuple[str, ...] = OFFERED) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        workers: int = 2,
+        offered: tuple[str, ...] = OFFERED,
+        loose: bool = False,
+    ) -> None:
         if workers < 1:
             raise RedQueenError(f"a jail needs 1 worker or more, not {workers}")
         if reason := why_not():
@@ -91,6 +98,7 @@ class Jail:
         self.limits = limits or Limits()
         self.workers = workers
         self.offered = offered
+        self.loose = loose
         self._servers: dict[int, list[Server]] = {}  # hash seed -> servers, the seed used last at the end
         self._lock = Lock()
         self._owner = os.getpid()
@@ -138,7 +146,7 @@ class Jail:
                     if ended is None:
                         continue
                     job = running.pop(server)
-                    verdict = _verdict(job, ended, self.limits)
+                    verdict = _verdict(job, ended, self.limits, self.loose)
                     if verdict is None:
                         waiting.appendleft(replace(job, tries=job.tries + 1))
                     else:
@@ -162,7 +170,7 @@ class Jail:
         servers = [server for server in self._servers.pop(hash_seed, []) if server.alive]
         self._servers[hash_seed] = servers
         while len(servers) < min(self.workers, programs):
-            servers.append(Server(self.limits, self.offered, hash_seed))
+            servers.append(Server(self.limits, self.offered, hash_seed, self.loose))
         while len(self._servers) > SEEDS:
             self._dismiss(next(iter(self._servers)))
         return servers
@@ -212,10 +220,10 @@ def _step(server: Server) -> Ended | None:
         return Ended(server_died=True)
 
 
-def _verdict(job: _Job, ended: Ended, limits: Limits) -> Verdict | None:
+def _verdict(job: _Job, ended: Ended, limits: Limits, loose: bool = False) -> Verdict | None:
     """The verdict on a job; None if it is to be tried again."""
     if ended.ready and not ended.server_died:
-        return verdict_on(ended, job.key, limits)
+        return verdict_on(ended, job.key, limits, loose)
     if job.tries + 1 < TRIES:
         return None
     if ended.server_died:

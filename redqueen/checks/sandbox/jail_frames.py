@@ -19,6 +19,8 @@ class Request:
     source: str
     function: str
     arguments: str  # the literal of a tuple
+    setup: str = ""
+    test: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,13 @@ class Answer:
 
 def pack_request(key: bytes, request: Request) -> bytes:
     """The bytes of a request; lone surrogates in the source survive."""
-    return key + _join([request.source, request.function, request.arguments], "surrogatepass")
+    fields = [request.source, request.function, request.arguments, request.setup, request.test]
+    return key + _join(fields, "surrogatepass")
 
 
 def unpack_request(data: bytes) -> tuple[bytes, Request]:
     """The key of a run, and what to run."""
-    source, function, arguments = _split(data[KEY:], "surrogatepass")
-    return data[:KEY], Request(source, function, arguments)
+    return data[:KEY], Request(*_split(data[KEY:], "surrogatepass"))
 
 
 def pack_answer(key: bytes, answer: Answer) -> bytes:

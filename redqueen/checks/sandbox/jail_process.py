@@ -51,11 +51,12 @@ class ServerDied(Exception):
 class Server:
     """One jailed interpreter under one hash seed. It starts by itself; the first `begin` waits for it."""
 
-    def __init__(self, limits: Limits, offered: tuple[str, ...], hash_seed: int) -> None:
+    def __init__(self, limits: Limits, offered: tuple[str, ...], hash_seed: int, loose: bool = False) -> None:
         self.limits = limits
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self.process = _start(theirs.fileno(), {**asdict(limits), "offered": offered}, hash_seed)
+            settings = {**asdict(limits), "offered": offered, "loose": loose}
+            self.process = _start(theirs.fileno(), settings, hash_seed)
         self.layers: list[str] = []  # of its jail, once it has started
         self.reply = -1  # the pipe of the run in progress, -1 where there is none to read
         self.data = b""

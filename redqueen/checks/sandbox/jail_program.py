@@ -12,13 +12,15 @@ import errno
 import gc
 import io
 import mmap
+import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from redqueen.checks.sandbox import jail_addresses
+from redqueen.checks.sandbox.contents import content
 from redqueen.checks.sandbox.jail_frames import MESSAGE, Answer, Request
 from redqueen.checks.sandbox.literals import LONGEST, NotPlain, literal
 
@@ -35,6 +37,7 @@ class Allowance:
     output: int  # characters
     recursion: int  # frames
     offered: frozenset[str]  # the modules that may be imported; they are loaded already
+    loose: bool = False  # a value is written by its content, and too much printed is forgotten
 
 
 class NotOffered(ImportError):
@@ -42,10 +45,11 @@ class NotOffered(ImportError):
 
 
 class _Printed(io.BufferedIOBase):
-    """What was printed, as bytes, up to a limit; more is refused, and remembered."""
+    """What was printed, as bytes, up to a limit; more is refused, and remembered, or with `forgets` forgotten."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, forgets: bool) -> None:
         self.most = most  # characters
+        self.forgets = forgets
         self.written = bytearray()
 
     def writable(self) -> bool:
@@ -54,7 +58,7 @@ class _Printed(io.BufferedIOBase):
     def write(self, data: Any) -> int:
         room = 4 * self.most + 1 - len(self.written)  # bytes; one more than what can be right
         self.written += data[:room]
-        if len(data) > room:
+        if len(data) > room and not self.forgets:
             raise MemoryError("output")
         return len(data)
 
@@ -62,12 +66,12 @@ class _Printed(io.BufferedIOBase):
         return self.written.decode("utf-8", "replace")[: self.most]
 
     def overflowed(self) -> bool:
-        return len(self.written.decode("utf-8", "replace")) > self.most
+        return not self.forgets and len(self.written.decode("utf-8", "replace")) > self.most
 
 
 def answer(request: Request, allowance: Allowance) -> Answer:
     """Runs the program, and says how it ended."""
-    printed, complaints = _streams(allowance.output)
+    printed, complaints = _streams(allowance)
     ballast = mmap.mmap(-1, BALLAST)
     jail_addresses.forget()
     try:
@@ -75,20 +79,20 @@ def answer(request: Request, allowance: Allowance) -> Answer:
     except BaseException as error:
         _take_back()
         ballast.close()
-        ended = _told(error, script=not request.function)
+        ended = _told(error, script=not (request.function or request.test))
     else:
         _take_back()
         ballast.close()
-        ended = _written(value, allowance.output)
+        ended = _written(value, allowance)
     if printed.overflowed() or complaints.overflowed():
         return Answer("memory", printed=printed.text(), detail="output")
     shows_address = jail_addresses.was_made()
     return Answer(ended.kind, ended.value, printed.text(), ended.detail, ended.message, shows_address)
 
 
-def _streams(output: int) -> tuple[_Printed, _Printed]:
+def _streams(allowance: Allowance) -> tuple[_Printed, _Printed]:
     """Puts streams in memory in place of the three of the process. Returns what takes the output and the errors."""
-    printed, complaints = _Printed(output), _Printed(output)
+    printed, complaints = (_Printed(allowance.output, allowance.loose) for _ in range(2))
     sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(printed, encoding="utf-8", newline="\n", write_through=True)
     sys.stderr = io.TextIOWrapper(complaints, encoding="utf-8", errors="backslashreplace", write_through=True)
@@ -99,7 +103,7 @@ def _value(request: Request, allowance: Allowance) -> Any:
     code = compile(request.source, "<program>", "exec", dont_inherit=True)
     arguments = ast.literal_eval(request.arguments)
     # a script is the main module; a source with a function is not, so that its demonstrations stay out
-    module = ModuleType("program" if request.function else "__main__")
+    module = ModuleType("program" if request.function or request.test else "__main__")
     sys.modules[module.__name__] = module  # dataclasses look their module up by name
     space = vars(module)
     space["__builtins__"] = builtins
@@ -107,12 +111,48 @@ def _value(request: Request, allowance: Allowance) -> Any:
     sys.setrecursionlimit(_depth() + allowance.recursion)
     sys.setrecursionlimit = _capped(sys.setrecursionlimit, sys.getrecursionlimit())
     gc.enable()
+    if allowance.loose:
+        random.seed(0)
+    if request.test:
+        _test(request, code, space)
+        return True
     exec(code, space)
     if not request.function:
         return None
     if request.function not in space:
         raise NameError(f"name {request.function!r} is not defined")
     return space[request.function](*arguments)
+
+
+def _test(request: Request, code: CodeType, space: dict[str, Any]) -> None:
+    """Runs a program in `space` and then its test, which has the genuine builtins and modules, the names of the setup,
+    and of the program those names that it reads and that are neither. A setup that needs names of the program is run
+    after it."""
+    modules = {name: (module, dict(vars(module))) for name, module in sys.modules.items()}
+    setup, test = (compile(text, "<test>", "exec", dont_inherit=True) for text in (request.setup, request.test))
+    known: dict[str, Any] = {}
+    early = True
+    try:
+        exec(setup, space)
+        known = dict(space)
+    except NameError:
+        early = False
+    exec(code, space)
+    for name, (module, members) in modules.items():
+        sys.modules[name] = module
+        vars(module).update(members)
+    read = {name for text in (setup, test) for name in _names(text)} - known.keys() - _GENUINE.keys()
+    known |= {name: space[name] for name in read & space.keys()}
+    known |= {"__name__": "tests", "__builtins__": dict(_GENUINE)}
+    if not early:
+        exec(setup, known)
+    exec(test, known)
+
+
+def _names(code: CodeType) -> set[str]:
+    """All names that a code reads, its functions with it."""
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
 
 
 def _checked(genuine: Importer, space: dict[str, Any], offered: frozenset[str]) -> Importer:
@@ -182,11 +222,12 @@ def _message(error: BaseException) -> str:
         return ""
 
 
-def _written(value: Any, output: int) -> Answer:
+def _written(value: Any, allowance: Allowance) -> Answer:
     try:
-        text = literal(value, longest=sys.maxsize)
+        text = content(value) if allowance.loose else literal(value, longest=sys.maxsize)
     except NotPlain as error:
         return Answer("unsupported", detail=str(error)[:MESSAGE])
     except MemoryError:
         return Answer("memory", detail="memory")
-    return Answer("value", text) if len(text) <= min(output, LONGEST) else Answer("memory", detail="output")
+    longest = allowance.output if allowance.loose else min(allowance.output, LONGEST)
+    return Answer("value", text) if len(text) <= longest else Answer("memory", detail="output")

@@ -68,7 +68,8 @@ def _build(control: socket.socket, settings: dict[str, Any]) -> tuple[Box, list[
     with open("/proc/self/statm") as file:
         address_space = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE") + settings["memory"] + SLACK
     namespace, layers = _lock_in()
-    allowance = Allowance(settings["output"], settings["recursion"], frozenset((*settings["offered"], *INNER)))
+    offered = frozenset((*settings["offered"], *INNER))
+    allowance = Allowance(settings["output"], settings["recursion"], offered, settings["loose"])
     box = Box(control, allowance, settings["seconds"], address_space, rules, namespace, os.pipe())
     _forget()
     return box, [*layers, "seccomp", "limits"]

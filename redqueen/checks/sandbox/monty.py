@@ -89,6 +89,8 @@ class Monty:
         self.close()
 
     def _judge(self, program: Program, shift: list[list[Any]]) -> Verdict:
+        if program.test:
+            return Verdict(Kind.UNSUPPORTED, detail="a test of its own")
         if not _travel(program.arguments):
             return Verdict(
                 Kind.UNSUPPORTED, detail="an argument", message="sets and lone surrogates are not handed over"

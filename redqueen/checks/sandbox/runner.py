@@ -12,24 +12,33 @@ from redqueen.checks.sandbox.monty import ADDRESS, Monty
 from redqueen.checks.sandbox.repeatable import barred
 from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Tier, Verdict
 from redqueen.checks.sandbox.set_order import shows_order
-from redqueen.checks.sandbox.syntax import Unread
+from redqueen.checks.sandbox.syntax import Unread, parsed
 from redqueen.types import RedQueenError
 
 SHOWN = 60  # characters of a value in a verdict's detail
+_LEFT_TO_THE_JAIL = (Kind.UNSUPPORTED, Kind.MEMORY, Kind.FORBIDDEN)
 
 
 class PythonRunner:
     """Runs programs that models wrote. Tiers start when first needed; `close` ends those that the runner made, and so
     does the end of the runner itself.
 
-    `missing` says why there is no jail, once a program needed one: such programs stay UNSUPPORTED.
+    A `loose` one is for programs that are tested: what Monty forbids, or what takes too much of it, is left to the jail,
+    which writes a value by its content. `missing` says why there is no jail, once a program needed one: such programs stay UNSUPPORTED.
     """
 
-    def __init__(self, limits: Limits | None = None, tiers: Sequence[Tier] | None = None, workers: int = 2) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        tiers: Sequence[Tier] | None = None,
+        workers: int = 2,
+        loose: bool = False,
+    ) -> None:
         if tiers is not None and not tiers:
             raise RedQueenError("a runner of Python code needs a tier, such as Monty()")
         self.limits = limits or Limits()
         self.workers = workers
+        self.loose = loose
         self.missing = ""
         self._given = tiers
         self._made: list[Tier] = []
@@ -39,7 +48,8 @@ class PythonRunner:
         """How each program ended, in order: the verdict of the first tier that can run it."""
         verdicts = [Verdict(Kind.UNSUPPORTED) for _ in programs]
         place = 0
-        while left := [number for number, verdict in enumerate(verdicts) if verdict.kind is Kind.UNSUPPORTED]:
+        open_kinds = _LEFT_TO_THE_JAIL if self.loose else (Kind.UNSUPPORTED,)
+        while left := [number for number, verdict in enumerate(verdicts) if verdict.kind in open_kinds]:
             tier = self._tier(place)
             if tier is None:
                 break
@@ -98,7 +108,7 @@ class PythonRunner:
 
         if not self.missing:
             try:
-                return Jail(self.limits, self.workers)
+                return Jail(self.limits, self.workers, loose=self.loose)
             except RedQueenError as error:
                 self.missing = str(error)
         return None
@@ -120,7 +130,14 @@ def _unfit(program: Program) -> Verdict | None:
         reason = barred(program.source)
     except Unread as error:
         return error.verdict
-    return Verdict(Kind.FORBIDDEN, detail=reason, message="it may tell one run from another") if reason else None
+    if not reason:
+        return None
+    from redqueen.checks.sandbox.jail import OFFERED
+
+    module = reason if reason in parsed(program.source).imports else ""
+    lacking = module and module.partition(".")[0] not in OFFERED
+    said = "the sandbox does not have this module" if lacking else "it may tell one run from another"
+    return Verdict(Kind.FORBIDDEN, detail=reason, message=said)
 
 
 def _settled(program: Program, verdict: Verdict) -> Verdict:

@@ -45,7 +45,9 @@ class Program:
 
     source: str
     function: str = ""
-    arguments: tuple[Any, ...] = ()  # plain data: what `values.literal` can write
+    arguments: tuple[Any, ...] = ()  # plain data: what `literals.literal` can write
+    test: str = ""  # of the user's: lines run after it, in a module of their own; the value is then True
+    setup: str = ""  # lines run before a program with a test, for both
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Verdict:
     """How a run of a program ended."""
 
     kind: Kind
-    value: str = ""  # the literal of the value (`values.literal`), for kind VALUE
+    value: str = ""  # the literal of the value (`literals.literal`), for kind VALUE
     printed: str = ""
     detail: str = ""  # the type of the exception, the limit that was passed, what was reached for
     message: str = ""  # what the exception said

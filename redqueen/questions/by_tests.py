@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redqueen.checks.sandbox.contents import content
-from redqueen.checks.sandbox.literals import NotPlain, literal, quiet
+from redqueen.checks.sandbox.literals import literal, quiet
 from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind as Ended
 from redqueen.checks.sandbox.runs_of_programs import Limits, Program, Verdict

@@ -12,7 +12,7 @@
 | system (said before it)        | system, system_prompt                                                               |
 | choices                        | choices, options; or columns A, B, C, D                                             |
 | tests (lines of assert)        | tests, test_list, unit_tests; test, where entry_point names the function            |
-| setup (lines before a program) | test_setup_code                                                                     |
+| setup (lines before a program) | test_setup_code, test_imports                                                       |
 | context (a text to read)       | context, document, passage, article                                                 |
 | split (train or test)          | split                                                                               |
 | concepts                       | concepts                                                                            |
@@ -52,7 +52,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "choices": ("choices", "options"),
         "tests": ("tests", "test_list", "unit_tests", "test"),
         "entry_point": ("entry_point",),
-        "setup": ("test_setup_code",),
+        "setup": ("test_setup_code", "test_imports"),
         "context": ("context", "document", "passage", "article"),
         "split": ("split",),
         "concepts": ("concepts",),

@@ -33,7 +33,7 @@ from redqueen.players.language.reciter import Reciter, reader
 from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
-from redqueen.questions.by_tests import ASSERTS, SETUP, ByTests
+from redqueen.questions.by_tests import ASSERTS, SETUP
 from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, empty_throughout, layout_of
 from redqueen.questions.data_rows import Row, read_parts
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example

@@ -27,9 +27,9 @@ from itertools import takewhile
 from typing import Any
 
 from redqueen.checks.extraction import LETTERS
-from redqueen.checks.sandbox.literals import quiet
 from redqueen.questions.columns import Layout, is_good
 from redqueen.questions.data_rows import Columns, Row
+from redqueen.questions.tests_in_rows import CannotBeRun, setup_in, tests_in
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError
 
@@ -194,8 +194,8 @@ def _with_more(found: Example, entries: Columns) -> Example:
         answers=answers,
         choices=choices,
         numbered=type(entries.get("answer")) is int and _texts_alone(entries.get("choices")),
-        tests=_asserts(entries["tests"], str(entries.get("entry_point", ""))) if "tests" in entries else (),
-        setup=_setup(entries, found.messages[-1][1]),
+        tests=_tests(entries) if "tests" in entries else (),
+        setup=_setup(entries, found.messages[-1][1]) if "tests" in entries else "",
         context=context,
         sorted_by=tuple(sorts),
         margin=margin,
@@ -298,41 +298,23 @@ def _answers(value: Any, labels: Any) -> tuple[str, ...]:
     return texts
 
 
-def _asserts(value: Any, entry_point: str) -> tuple[str, ...]:
-    """The tests of a program: each statement of assert, or where others stand between them, all of a text together. A
-    function `check(candidate)` in it is called with the function `entry_point`, and every `test_...()` as it is."""
-    found: list[str] = []
-    for text in (str(each).strip() for each in (value if isinstance(value, list) else [value])):
-        try:
-            with quiet():
-                body = ast.parse(text).body
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
-            found += [line.strip() for line in text.splitlines() if line.strip().startswith("assert ")]
-            continue
-        if all(isinstance(each, ast.Assert) for each in body):
-            found += [ast.get_source_segment(text, each) or "" for each in body]
-        elif calls := [*_calls(body, entry_point), *(each for each in body if isinstance(each, ast.Assert))]:
-            found.append("\n".join([text, *(call for call in calls if isinstance(call, str))]))
+def _tests(entries: Columns) -> tuple[str, ...]:
+    """The tests of a program."""
+    try:
+        found = tests_in(entries["tests"], str(entries.get("entry_point", "")))
+    except CannotBeRun as error:
+        raise _Fault(f"tests cannot be run: {error}") from None
     if not found:
-        raise _Fault(f"tests must hold lines such as assert f(2) == 4, not {_shown(value)}")
-    return tuple(found)
-
-
-def _calls(body: Sequence[ast.stmt], entry_point: str) -> list[str]:
-    """Calls of the functions in which tests stand."""
-    names = {each.name: bool(each.args.args) for each in body if isinstance(each, ast.FunctionDef)}
-    calls = [f"{name}()" for name, takes in names.items() if name.startswith("test") and not takes]
-    return [*calls, f"check({entry_point})"] if names.get("check") and entry_point.isidentifier() else calls
-
-
-_IMPORT = re.compile(r"(?m)^(?:import|from) [^\n]+$")
+        raise _Fault(f"tests must hold lines such as assert f(2) == 4, not {_shown(entries['tests'])}")
+    return found
 
 
 def _setup(entries: Columns, question: str) -> str:
-    """The lines that stand before a program that is tested: those of a column, and where the question begins the
-    program the imports in it."""
-    imports = _IMPORT.findall(question) if "entry_point" in entries else []
-    return "\n".join([*imports, str(entries.get("setup", ""))]).strip()
+    """The lines that stand before a program that is tested."""
+    try:
+        return setup_in(entries.get("setup"), question, str(entries.get("entry_point", "")))
+    except CannotBeRun as error:
+        raise _Fault(f"setup cannot be run: {error}") from None
 
 
 def _sorted_by(value: Any) -> str:

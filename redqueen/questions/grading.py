@@ -1,7 +1,7 @@
 """Whether a reply to a question of a data set is right: by its answer, by unit tests, by a function of the user's.
 
     --compare number | text | choice      the answer in the reply (`checks.extraction`), as a number, a text, a letter
-    --compare tests                       the lines of assert in the column `tests`, run in the sandbox (`questions.by_tests`)
+    --compare tests                       the lines of assert in the column `tests`, run in the sandbox (`by_tests`)
     --compare path/to/file.py:function    function(task, reply) gives True, False, or None where it cannot tell
     --compare none                        nobody knows: every verdict is unknown
 

@@ -19,16 +19,16 @@ _MOST_STARTS = 20  # lines at which a program may begin in a reply without a blo
 
 def program_in(reply: str, prompt: str = "", names: Collection[str] = ()) -> str:
     """The program in a reply: its last block that defines one of the `names` that are tested (or a function or class,
-    without names), after the earlier blocks whose names it reads; without a block the reply, or the part of it that can
-    be parsed; where it is the body of the function with which the `prompt` ends, both together. "" if there is none, or
-    one that is too long to be run."""
+    without names), after the earlier blocks whose names it or a test reads; without a block the reply, or the part of
+    it that can be parsed; where it is the body of the function with which the `prompt` ends, both together. "" if there
+    is none, or one that is too long to be run."""
     lines = reply.replace("\r\n", "\n").split("\n")
     found = _blocks(lines)
     blocks = [text for mark, text in found if mark in _PYTHON] or [text for _, text in found]
-    for wanted in ((frozenset(names), frozenset[str]()) if names else (frozenset[str](),)):
+    for wanted in (frozenset(names), frozenset[str]()) if names else (frozenset[str](),):
         for place in reversed(range(len(blocks))):
             if _defines(blocks[place], wanted):
-                return _with_earlier(blocks[: place + 1])
+                return _with_earlier(blocks[: place + 1], set(names))
     source = blocks[-1] if blocks else "\n".join(lines)
     if not blocks and (unfenced := _unfenced(source, frozenset(names))):
         return unfenced
@@ -76,11 +76,12 @@ def _unfenced(text: str, names: frozenset[str]) -> str:
     return ""
 
 
-def _with_earlier(blocks: Sequence[str]) -> str:
-    """The last block, after those before it that define a name which what is kept reads and does not define."""
+def _with_earlier(blocks: Sequence[str], names: set[str]) -> str:
+    """The last block, after those before it that define a name which what is kept, or a test, reads and which is not
+    defined yet."""
     kept = [blocks[-1]]
     for each in reversed(blocks[:-1]):
-        missing = read_names("\n".join(kept)) - set(_defined("\n".join(kept)))
+        missing = (names | read_names("\n".join(kept))) - set(_defined("\n".join(kept)))
         if missing & set(_defined(each)):
             kept.insert(0, each)
     joined = "\n\n".join(text.strip("\n") for text in kept).strip()

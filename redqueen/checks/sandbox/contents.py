@@ -16,7 +16,7 @@ from redqueen.checks.sandbox.literals import NotPlain
 DEEPEST = 90  # Python reads few more brackets, one in another
 LARGEST = 4300  # digits of an integer, as Python reads and writes them
 INFINITE = "1e999"
-_KEYS, _ITEMS = type({}.keys()), type({}.items())
+_VIEWS: tuple[type, ...] = (type(dict[int, int]().keys()), type(dict[int, int]().items()))
 
 
 def content(value: Any, depth: int = DEEPEST) -> str:
@@ -40,7 +40,7 @@ def content(value: Any, depth: int = DEEPEST) -> str:
     if issubclass(kind, tuple):
         items = [content(each, depth - 1) for each in tuple.__iter__(value)]
         return f"({', '.join(items)}{',)' if len(items) == 1 else ')'}"
-    if issubclass(kind, set | frozenset) or kind in (_KEYS, _ITEMS):
+    if issubclass(kind, set | frozenset) or kind in _VIEWS:
         walk = next((base.__iter__ for base in (set, frozenset) if issubclass(kind, base)), kind.__iter__)
         items = sorted([content(each, depth - 1) for each in walk(value)])
         return "{" + ", ".join(items) + "}" if items else "set()"

@@ -127,8 +127,8 @@ def _value(request: Request, allowance: Allowance) -> Any:
 def _test(request: Request, code: CodeType, space: dict[str, Any]) -> None:
     """Runs a program in `space` and then its test, which has the genuine builtins and modules, the names of the setup,
     and of the program those names that it reads and that are neither. A setup that needs names of the program is run
-    after it."""
-    modules = {name: (module, dict(vars(module))) for name, module in sys.modules.items()}
+    after it; a name that stands for a module is that module."""
+    modules = {name: (each, dict(vars(each))) for name, each in sys.modules.items() if isinstance(each, ModuleType)}
     setup, test = (compile(text, "<test>", "exec", dont_inherit=True) for text in (request.setup, request.test))
     known: dict[str, Any] = {}
     early = True
@@ -141,18 +141,24 @@ def _test(request: Request, code: CodeType, space: dict[str, Any]) -> None:
     for name, (module, members) in modules.items():
         sys.modules[name] = module
         vars(module).update(members)
-    read = {name for text in (setup, test) for name in _names(text)} - known.keys() - _GENUINE.keys()
-    known |= {name: space[name] for name in read & space.keys()}
+    read, parts = _read(f"{request.setup}\n{request.test}")
+    known |= {name: space[name] for name in (read - known.keys() - _GENUINE.keys()) & space.keys()}
+    known |= {name: modules[name][0] for name, part in parts if name in modules and part in modules[name][1]}
     known |= {"__name__": "tests", "__builtins__": dict(_GENUINE)}
     if not early:
         exec(setup, known)
     exec(test, known)
 
 
-def _names(code: CodeType) -> set[str]:
-    """All names that a code reads, its functions with it."""
-    inner = (each for each in code.co_consts if isinstance(each, CodeType))
-    return set(code.co_names).union(*map(_names, inner))
+def _read(text: str) -> tuple[set[str], set[tuple[str, str]]]:
+    """The names that a text reads, and those of which it reads a part, each with the part."""
+    nodes = list(ast.walk(ast.parse(text)))
+    parts = {
+        (node.value.id, node.attr)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return {node.id for node in nodes if isinstance(node, ast.Name)}, parts
 
 
 def _checked(genuine: Importer, space: dict[str, Any], offered: frozenset[str]) -> Importer:

@@ -26,8 +26,8 @@ def request_of(program: Program) -> Request | Verdict:
 
 
 def verdict_on(ended: Ended, key: bytes, limits: Limits, loose: bool = False) -> Verdict:
-    """The verdict on a run; with `loose` its value is any text that was sent. Only one whole answer under the key of this run, from a child that then ended by itself
-    in time, can be a value or an exception."""
+    """The verdict on a run. Only one whole answer under the key of this run, from a child that then ended by itself
+    in time, can be a value or an exception; with `loose` any text is a value."""
     if ended.late:
         return Verdict(Kind.TIMEOUT, detail="seconds")
     if ended.flooded:

@@ -23,8 +23,9 @@ class PythonRunner:
     """Runs programs that models wrote. Tiers start when first needed; `close` ends those that the runner made, and so
     does the end of the runner itself.
 
-    A `loose` one is for programs that are tested: what Monty forbids, or what takes too much of it, is left to the jail,
-    which writes a value by its content. `missing` says why there is no jail, once a program needed one: such programs stay UNSUPPORTED.
+    A `loose` one is for programs that are tested: what Monty forbids, or what takes too much of it, is left to the
+    jail, which writes a value by its content. `missing` says why there is no jail, once a program needed one: such
+    programs stay UNSUPPORTED.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ from redqueen.games.red_team import read_hidden
 from redqueen.games.tool_calls import called
 from redqueen.players.language.answers import Code, Json
 from redqueen.questions import answer_columns
-from redqueen.questions.grading import program_in
 from redqueen.questions.posing import read_proposal
+from redqueen.questions.replied_programs import program_in
 from redqueen.texts import likeness, one_spelling, parted, until_stop
 from redqueen.types import Refusal
 

@@ -33,7 +33,7 @@ from redqueen.players.language.reciter import Reciter, reader
 from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
-from redqueen.questions.by_tests import ASSERTS, SETUP
+from redqueen.questions.by_tests import ASSERTS, SETUP, ByTests
 from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, empty_throughout, layout_of
 from redqueen.questions.data_rows import Row, read_parts
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
@@ -49,6 +49,7 @@ from redqueen.questions.grading import (
     find_grading,
 )
 from redqueen.questions.pair_doubts import doubts
+from redqueen.questions.references import doubts_about
 from redqueen.questions.verdicts import as_scores
 from redqueen.types import SOLVER, Demonstration, Match, Message, RedQueenError, Refusal, Task
 
@@ -173,8 +174,15 @@ class Dataset:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was found in the data set, a line each: how many problems, which columns, how answers are compared."""
-        return self._loaded.notes
+        """What was found in the data set, a line each: how many problems, which columns, how answers are compared, and
+        whether reference answers fail their own tests, for which they are run."""
+        return (*self._loaded.notes, *filter(None, [self.doubts]))
+
+    @cached_property
+    def doubts(self) -> str:
+        """A line on the reference answers that fail their own tests (`questions.references`); "" if none does."""
+        grading = self._grading
+        return doubts_about(self.path, grading, self.all_tasks()) if isinstance(grading, ByTests) else ""
 
     # Questions
 

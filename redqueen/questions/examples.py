@@ -29,7 +29,7 @@ from typing import Any
 from redqueen.checks.extraction import LETTERS
 from redqueen.questions.columns import Layout, is_good
 from redqueen.questions.data_rows import Columns, Row
-from redqueen.questions.tests_in_rows import CannotBeRun, setup_in, tests_in
+from redqueen.questions.tests_in_rows import CannotBeRun, setup_in, asserts_in
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError
 
@@ -301,7 +301,7 @@ def _answers(value: Any, labels: Any) -> tuple[str, ...]:
 def _tests(entries: Columns) -> tuple[str, ...]:
     """The tests of a program."""
     try:
-        found = tests_in(entries["tests"], str(entries.get("entry_point", "")))
+        found = asserts_in(entries["tests"], str(entries.get("entry_point", "")))
     except CannotBeRun as error:
         raise _Fault(f"tests cannot be run: {error}") from None
     if not found:

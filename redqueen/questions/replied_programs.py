@@ -36,7 +36,7 @@ def program_in(reply: str, prompt: str = "", names: Collection[str] = ()) -> str
         return ""
     bodies = (f"    {source.strip()}", indent(source.strip(), "    "), source.strip("\n"))
     continued = [f"{prompt}\n{each}" for each in bodies]
-    return next((each for each in continued if _defines(each)), "")
+    return next((each for each in continued if _defines(each) and not _returns(each)), "")
 
 
 def _blocks(lines: Sequence[str]) -> list[tuple[str, str]]:
@@ -100,6 +100,12 @@ def _defines(source: str, names: Collection[str] = ()) -> bool:
     enough to be run."""
     defined = _defined(source)
     return any(name in defined for name in names) if names else any(defined.values())
+
+
+def _returns(source: str) -> bool:
+    """Whether a statement of return stands outside of any function, where an indent was lost."""
+    tree = _tree(source)
+    return tree is not None and any(isinstance(node, ast.Return) for node in tree.body)
 
 
 def _defined(source: str) -> dict[str, bool]:

@@ -24,7 +24,7 @@ class CannotBeRun(ValueError):
     """Tests that no program can pass, in one line."""
 
 
-def tests_in(value: Any, entry_point: str) -> tuple[str, ...]:
+def asserts_in(value: Any, entry_point: str) -> tuple[str, ...]:
     """The tests of a column: statements of assert, or texts that are run whole. A function `check(candidate)` is called
     with the function `entry_point`, and every `test_...()` as it is. () if there are none. Raises CannotBeRun for a
     line that is no Python, and a module that the sandbox does not have."""
@@ -46,7 +46,7 @@ def tests_in(value: Any, entry_point: str) -> tuple[str, ...]:
 
 def setup_in(column: Any, question: str, entry_point: str) -> str:
     """The lines that stand before a program that is tested: those of a column, and where the question begins the
-    program what stands in it before the function `entry_point`. Raises CannotBeRun as `tests_in`."""
+    program what stands in it before the function `entry_point`. Raises CannotBeRun as `asserts_in`."""
     lines = "\n".join(map(str, column)) if isinstance(column, list) else str(column or "")
     _drop_imports(_parsed(lines))
     return "\n".join([*(_begun(question, entry_point) if entry_point else ()), lines]).strip()
@@ -109,8 +109,9 @@ def _one_by_one(tree: ast.Module, calls: Mapping[str, str], entry_point: str) ->
     bound = _bound(tree)
     found: list[str] = []
     asks = False
-    blocks = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name in calls]
-    for block in (tree, *blocks):
+    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name in calls]
+    blocks: list[ast.Module | ast.FunctionDef] = [tree, *functions]
+    for block in blocks:
         given = block.args.args[0].arg if isinstance(block, ast.FunctionDef) and block.args.args else ""
         literal = [each for each in block.body if (read := literal_call(each)) and read[0] not in bound - {given}]
         found += [_named(each, {given: entry_point}) for each in literal if isinstance(each, ast.Assert)]

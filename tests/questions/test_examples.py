@@ -148,19 +148,27 @@ def test_a_column_of_system_prompts_is_said_before_the_question():
     assert "another system prompt than the column has: leave the column out" in fault(prompt=both, system="Be long.")
 
 
-def test_tests_are_asserts_or_texts_whose_functions_are_called():
-    assert of(question="a", tests=["assert f(1) == 2", "assert f(\n  2) == 3"]).tests == (
-        "assert f(1) == 2",
-        "assert f(\n  2) == 3",
-    )
-    assert of(question="a", tests="x = f(1)\nassert x == 2").tests == ("x = f(1)\nassert x == 2",)
-    pytest_style = "def test_it():\n    assert f(1) == 2"
-    assert of(question="a", tests=pytest_style).tests == (f"{pytest_style}\ntest_it()",)
+def test_tests_go_with_the_lines_before_the_program():
     checks = "def check(candidate):\n    assert candidate(1) == 2"
     found = of(prompt="from typing import List\n\ndef f(x: List):\n", test=checks, entry_point="f")
-    assert (found.tests, found.setup) == ((f"{checks}\ncheck(f)",), "from typing import List")
+    assert (found.tests, found.setup) == (("assert f(1) == 2",), "from typing import List")
     assert "tests must hold lines such as assert" in fault(question="a", tests=checks)  # of which function?
     assert of(question="a", answer="b", test="?").tests == ()
+
+
+def test_a_column_of_imports_stands_before_the_program():
+    assert of(question="a", tests=["assert f(1) == 2"], test_imports=["import math", "import re"]).setup == (
+        "import math\nimport re"
+    )
+
+
+def test_a_row_whose_tests_cannot_be_run_says_why():
+    assert "tests cannot be run: 'assert f(2) = 3' is no Python" in fault(
+        question="a", tests=["assert f(1) == 2", "assert f(2) = 3"]
+    )
+    assert "tests cannot be run: they need the module 'numpy', which the sandbox does not have" in fault(
+        question="a", tests="import numpy\nassert f(1) == numpy.ones(2)"
+    )
 
 
 def test_an_instruction_goes_with_its_input():

@@ -4,7 +4,7 @@ import pytest
 
 from redqueen.checks.extraction import Kind
 from redqueen.checks.sandbox import jail
-from redqueen.questions.grading import find_grading, program_in, same
+from redqueen.questions.grading import find_grading, same
 from redqueen.types import RedQueenError, Task
 
 N, F, C, T, D = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT, Kind.DATE
@@ -123,12 +123,6 @@ def test_a_judge_is_refused_in_one_line():
 
 SQUARE = "Here it is:\n```python\ndef square(n):\n    return n * n\n```\nDone."
 TESTS = ("assert square(3) == 9", "assert square(-2) > 3")
-
-
-def test_a_program_is_the_last_block_of_python_or_the_whole_reply():
-    assert program_in(SQUARE) == "def square(n):\n    return n * n"
-    assert program_in("def f():\n    return 1") == "def f():\n    return 1"
-    assert program_in("I do not know.") == program_in("x = 1") == program_in("```\ndef (\n```") == ""
 
 
 @pytest.mark.skipif(bool(jail.why_not()), reason="this machine has no jail")

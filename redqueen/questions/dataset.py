@@ -50,6 +50,7 @@ from redqueen.questions.grading import (
 )
 from redqueen.questions.pair_doubts import doubts
 from redqueen.questions.references import doubts_about
+from redqueen.questions.reference_answers import doubts_about
 from redqueen.questions.verdicts import as_scores
 from redqueen.types import SOLVER, Demonstration, Match, Message, RedQueenError, Refusal, Task
 
@@ -180,7 +181,7 @@ class Dataset:
 
     @cached_property
     def doubts(self) -> str:
-        """A line on the reference answers that fail their own tests (`questions.references`); "" if none does."""
+        """A line on the reference answers that fail their own tests (`questions.reference_answers`); "" if none does."""
         grading = self._grading
         return doubts_about(self.path, grading, self.all_tasks()) if isinstance(grading, ByTests) else ""
 

@@ -29,7 +29,7 @@ from typing import Any
 from redqueen.checks.extraction import LETTERS
 from redqueen.questions.columns import Layout, is_good
 from redqueen.questions.data_rows import Columns, Row
-from redqueen.questions.tests_in_rows import CannotBeRun, setup_in, asserts_in
+from redqueen.questions.tests_in_rows import CannotBeRun, asserts_in, setup_in
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError
 

@@ -11,10 +11,13 @@ from textwrap import indent
 from redqueen.checks.sandbox.literals import quiet
 from redqueen.checks.sandbox.syntax import LONGEST_SOURCE
 
-_OPENING = re.compile(r"^(?P<indent>[ \t]*)(?:\S.*?(?=```[ \t]*\w*$))?(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`]*)$")
+_OPENING = re.compile(
+    r"^(?P<indent>[ \t]*+)(?:\S.*?(?=```[ \t]*+\w*+$))?(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?P<info>[^`]*+)$"
+)
 _STARTS = re.compile(r"^(?:def|class|import|from|@|async def)\b|^@", re.MULTILINE)
 _PYTHON = ("python", "py", "python3")
 _MOST_STARTS = 20  # lines at which a program may begin in a reply without a block
+_MOST_EARLIER = 20  # blocks before the last one
 
 
 def program_in(reply: str, prompt: str = "", names: Collection[str] = ()) -> str:
@@ -80,7 +83,7 @@ def _with_earlier(blocks: Sequence[str], names: set[str]) -> str:
     """The last block, after those before it that define a name which what is kept, or a test, reads and which is not
     defined yet."""
     kept = [blocks[-1]]
-    for each in reversed(blocks[:-1]):
+    for each in reversed(blocks[-1 - _MOST_EARLIER : -1]):
         missing = (names | read_names("\n".join(kept))) - set(_defined("\n".join(kept)))
         if missing & set(_defined(each)):
             kept.insert(0, each)

@@ -4,7 +4,7 @@ import pytest
 
 from redqueen.checks.sandbox import jail
 from redqueen.questions.by_tests import ByTests
-from redqueen.questions.references import doubts_about
+from redqueen.questions.reference_answers import doubts_about
 from redqueen.questions.tests_in_rows import asserts_in
 from redqueen.types import Task
 

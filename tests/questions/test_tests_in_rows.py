@@ -2,7 +2,7 @@
 
 import pytest
 
-from redqueen.questions.tests_in_rows import CannotBeRun, setup_in, asserts_in
+from redqueen.questions.tests_in_rows import CannotBeRun, asserts_in, setup_in
 
 CHECK = """
 METADATA = {"author": "jt"}

@@ -181,7 +181,7 @@ class Dataset:
 
     @cached_property
     def doubts(self) -> str:
-        """A line on the reference answers that fail their own tests (`questions.reference_answers`); "" if none does."""
+        """A line on the reference answers that fail their own tests (`reference_answers`); "" if none does."""
         grading = self._grading
         return doubts_about(self.path, grading, self.all_tasks()) if isinstance(grading, ByTests) else ""
 

@@ -1,10 +1,12 @@
 """`redqueen check`: the contract that fits, in one line, with exit status 0 or 2."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from redqueen.checks.sandbox import jail
 from redqueen.cli import checking
 from redqueen.cli.main import main
 
@@ -209,3 +211,22 @@ def test_code_that_ends_the_process_is_named(tmp_path, capsys):
     assert main(["check", f"{file}:Quits"]) == 2
     assert f"{file}, line 16, has ended the command by sys.exit(3)" in capsys.readouterr().err
     assert main(["check", "--help"]) == 0
+
+
+@pytest.mark.skipif(bool(jail.why_not()), reason="this machine has no jail")
+def test_a_file_with_a_reference_that_fails_its_tests_is_checked_and_says_so(tmp_path, capsys):
+    path = tmp_path / "programs.jsonl"
+    rows = [
+        {
+            "text": f"Add {n}.",
+            "code": f"def f(x):\n    return x + {0 if n == 3 else n}",
+            "test_list": [f"assert f(1) == {1 + n}"],
+        }
+        for n in range(1, 13)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    main(["check", str(path)])
+    said = capsys.readouterr().out
+    assert "1 of 12 reference answers fails its own tests, so that right replies may count as wrong: " in said
+    assert f"{path}, line 3 (assert f(1)" in said
+    assert "assert f(1) == 4: gives 1)" in said

@@ -14,7 +14,8 @@ Seccomp and the limits must be had, and namespaces or Landlock: else `Jail()` ra
 
 The answer is a byte string with lengths, of bounded size, which the parent never evaluates. The value that was
 expected never enters a child, and a server never reads a program, so all that a program can forge is a value,
-printed text or an exception of its own: what it could have returned, printed or raised as well.
+printed text or an exception of its own: what it could have returned, printed or raised as well. A program with a test
+of the user's (`Program.test`) shares its process, and can forge that it passes.
 
 Not covered: bugs of the kernel behind the few calls that are left, and side channels such as time and caches.
 A program may use one processor until its time is over.

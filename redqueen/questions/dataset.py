@@ -49,7 +49,6 @@ from redqueen.questions.grading import (
     find_grading,
 )
 from redqueen.questions.pair_doubts import doubts
-from redqueen.questions.references import doubts_about
 from redqueen.questions.reference_answers import doubts_about
 from redqueen.questions.verdicts import as_scores
 from redqueen.types import SOLVER, Demonstration, Match, Message, RedQueenError, Refusal, Task

@@ -13,6 +13,7 @@ from redqueen.chance import derive
 from redqueen.credit.outcomes import unknown
 from redqueen.curricula.dealt import Enumerated
 from redqueen.curricula.held_out import dealt
+from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import spread
 from redqueen.measures.exact.exploitability import AverageStrategy, Forgets, GameTree
 from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
@@ -325,3 +326,11 @@ def lists_choices(game: Game) -> bool:
     except RedQueenError:
         return False
     return True
+
+
+def all_list_choices(names: Sequence[str]) -> bool:
+    """Whether the games of all these names list their replies; not where one of them cannot be had."""
+    try:
+        return all(lists_choices(find_game(name)) for name in names)
+    except RedQueenError:
+        return False

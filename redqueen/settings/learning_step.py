@@ -91,7 +91,7 @@ from redqueen.players.tabular_critic import TabularCritic
 from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable, State, has
 from redqueen.schedules import linear
-from redqueen.settings.listed import lists_replies
+from redqueen.settings.chosen_replies import lists_replies
 from redqueen.settings.update import OF_ROWS, PRICED_PART, Update
 from redqueen.types import Batch, Group, Metrics, Trajectory, Turn
 

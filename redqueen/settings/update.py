@@ -33,9 +33,9 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from redqueen.players.tinker.connection import is_on_server
+from redqueen.settings.chosen_replies import lists_replies
 from redqueen.settings.learner import TABULAR, Learner
 from redqueen.settings.limits import Rising, Within, _flag, refuse_unused, unset
-from redqueen.settings.listed import lists_replies
 from redqueen.types import RedQueenError
 
 Estimator = Literal["group", "leave-one-out", "batch", "moving", "gae", "gdpo", "opo", "pass-at-k"]

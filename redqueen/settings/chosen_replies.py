@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from redqueen.games.catalogue import find_game
-from redqueen.measures.of_games import lists_choices
+from redqueen.measures.of_games import all_list_choices
 from redqueen.settings.learner import Learner
-from redqueen.types import RedQueenError
 
 
 def lists_replies(config: Any) -> bool:
@@ -21,7 +19,4 @@ def lists_replies(config: Any) -> bool:
         return True
     own = vars(config)
     names = [name for name in (own.get("game"), *own.get("games", ()), *own.get("also", ())) if name]
-    try:
-        return bool(names) and all(lists_choices(find_game(name)) for name in names)
-    except RedQueenError:
-        return False
+    return bool(names) and all_list_choices(names)

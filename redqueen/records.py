@@ -56,6 +56,7 @@ EPISODE = {
     "task": TASK,
     "seed": int,
     "seats": [Row(str, COUNT)],
+    "silent?": [Row(str, COUNT, str)],
     "scores": [(int, float)],
     "facts": dict,
     "turns": [{"ask": ASK, "reply": REPLY}],
@@ -148,6 +149,7 @@ def reply_from_json(data: Json) -> Reply:
 
 def episode_to_json(episode: Episode) -> Json:
     seats = list(episode.seats)
+    silent: Json = {"silent": [[seat.role, seat.number, name] for seat, name in episode.silent]}
     return {
         "game": episode.game,
         "task": task_to_json(episode.task),
@@ -156,6 +158,7 @@ def episode_to_json(episode: Episode) -> Json:
         "scores": [float(episode.outcome.scores[seat]) for seat in seats],
         "facts": plain(episode.outcome.facts),
         "turns": [{"ask": ask_to_json(turn.ask), "reply": reply_to_json(turn.reply)} for turn in episode.turns],
+        **(silent if episode.silent else {}),
     }
 
 
@@ -163,7 +166,8 @@ def episode_from_json(data: Json) -> Episode:
     seats = tuple(Seat(role, number) for role, number in data["seats"])
     outcome = Outcome(dict(zip(seats, data["scores"], strict=True)), tuples(data["facts"]))
     turns = tuple(Turn(ask_from_json(turn["ask"]), reply_from_json(turn["reply"])) for turn in data["turns"])
-    return Episode(data["game"], task_from_json(data["task"]), data["seed"], turns, outcome, seats)
+    silent = tuple((Seat(role, number), name) for role, number, name in data.get("silent", ()))
+    return Episode(data["game"], task_from_json(data["task"]), data["seed"], turns, outcome, seats, silent)
 
 
 def task_to_json(task: Task) -> Json:

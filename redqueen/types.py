@@ -328,6 +328,7 @@ class Episode:
     turns: tuple[Turn, ...]  # in the order spoken
     outcome: Outcome
     seats: tuple[Seat, ...]  # all seats, including those that never spoke
+    silent: tuple[tuple[Seat, str], ...] = field(default=(), compare=False)  # these, and the players that held them
 
     def newly_shown(self) -> list[tuple[Message, ...]]:
         """For each turn the messages that its seat had not been shown before; all of them where its conversation

@@ -11,7 +11,7 @@ from redqueen.protocols import AMOUNT, Row, State, shaped
 from redqueen.types import Episode, RedQueenError
 
 ROUNDS = 4000  # of regret matching
-SWEEPS = 200  # iterations of the ratings' fixed point; with one draw added to each pair it converges long before
+STEPS, LARGEST, CLOSE = 100, 4.0, 1e-10  # of Newton's method for ratings: at most so many, so large, and down to this
 
 
 class Payoffs:
@@ -59,7 +59,7 @@ class Payoffs:
 
     def strengths(self, names: Sequence[str]) -> np.ndarray:
         """[P] strengths in log-odds (Bradley and Terry, 1952), mean zero: player i wins a share sigmoid(s_i - s_j) of
-        its matches against j. Maximum likelihood for the counts plus one draw per pair (Hunter, 2004, equation 3)."""
+        its matches against j. Maximum likelihood for the counts plus one draw per pair."""
         key = tuple(names)
         if key not in self._rated:
             self._rated[key] = self._strengths(names)
@@ -90,13 +90,22 @@ class Payoffs:
 
 def bradley_terry(won: np.ndarray, played: np.ndarray) -> np.ndarray:
     """[..., P] strengths in log-odds of highest likelihood, mean zero, from [..., P] the matches that each player won
-    and [..., P, P] those that it played against each other one (Hunter, 2004, equation 3). Every player must have won
-    a part of a match and lost one."""
-    skill = np.ones(won.shape)
-    for _ in range(SWEEPS if won.shape[-1] > 1 else 0):
-        skill = won / (played / (skill[..., :, None] + skill[..., None, :])).sum(axis=-1)
-        skill = skill / np.exp(np.log(skill).mean(axis=-1, keepdims=True))
-    return np.asarray(np.log(skill))
+    and [..., P, P] those that it played against each other one (Bradley and Terry, 1952), by Newton's method. Every
+    player must have won a part of a match and lost one, and any two have met, or others that link them."""
+    strengths = np.zeros(won.shape)
+    for _ in range(STEPS if won.shape[-1] > 1 else 0):
+        expected = 1.0 / (1.0 + np.exp(strengths[..., None, :] - strengths[..., :, None]))
+        slopes = played * expected * (1.0 - expected)
+        curvature = slopes.sum(axis=-1)[..., None] * np.eye(won.shape[-1]) - slopes
+        fixed = curvature + slopes.mean(axis=(-2, -1), keepdims=True)  # the mean, which says nothing, stays where it is
+        missing = won - (played * expected).sum(axis=-1)
+        step = np.linalg.solve(fixed, missing[..., None])[..., 0]
+        strengths = strengths + step * np.minimum(
+            1.0, LARGEST / np.abs(step).max(axis=-1, keepdims=True).clip(min=CLOSE)
+        )
+        if np.abs(step).max() < CLOSE:
+            break
+    return np.asarray(strengths - strengths.mean(axis=-1, keepdims=True))
 
 
 def equilibrium(rates: np.ndarray) -> np.ndarray:
@@ -126,8 +135,9 @@ def antisymmetric(rates: np.ndarray) -> np.ndarray:
 
 
 def mean_scores(episode: Episode) -> dict[str, float]:
-    """The mean score over its seats of each player that spoke, by name."""
-    speakers = {turn.ask.seat: turn.reply.player for turn in episode.turns}
+    """The mean score over its seats of each player, by name; also of one that never spoke, as where another broke the
+    rules first."""
+    speakers = dict(episode.silent) | {turn.ask.seat: turn.reply.player for turn in episode.turns}
     scores: dict[str, list[float]] = {}
     for seat in episode.seats:
         if seat in speakers:

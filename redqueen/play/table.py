@@ -104,7 +104,13 @@ class Table:
         """The record of the finished match."""
         assert self.outcome is not None, "the match is not over"
         game, seats = self.match.game, tuple(self.outcome.scores)
-        return Episode(game.name, self.match.task, self.seed, tuple(self.turns), self.outcome, seats)
+        spoken = {turn.ask.seat for turn in self.turns}
+        silent = tuple((seat, self._name(seat)) for seat in seats if seat not in spoken)
+        return Episode(game.name, self.match.task, self.seed, tuple(self.turns), self.outcome, seats, silent)
+
+    def _name(self, seat: Seat) -> str:
+        """Of the player that holds a seat."""
+        return str(getattr(self.match.cast.get(seat.role), "name", ""))
 
     def _advance(self, step: Any) -> None:
         try:

@@ -1,10 +1,15 @@
 import json
+from random import Random
 
 import numpy as np
 import pytest
 
-from redqueen.opponents.payoffs import Payoffs
-from redqueen.types import RedQueenError
+from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.opponents.payoffs import Payoffs, bradley_terry
+from redqueen.play.lockstep import play
+from redqueen.players.scripted import Uniform
+from redqueen.records import episode_from_json, episode_to_json
+from redqueen.types import Match, RedQueenError, Reply, Seat, Task
 
 
 @pytest.fixture
@@ -91,3 +96,54 @@ def test_the_matrix_comes_back_exactly(counted):
 def test_a_decay_beyond_one_is_refused():
     with pytest.raises(RedQueenError, match="between 0 and 1"):
         Payoffs(1.5)
+
+
+@pytest.mark.parametrize(
+    ("count", "deals", "elo"),
+    [(4, 100, (1074, 342, -342, -1074)), (8, 1000, (3144, 2161, 1271, 420, -420, -1271, -2161, -3144))],
+)
+def test_players_of_whom_each_beats_all_below_lie_symmetrically(count, deals, elo):
+    """By scipy's maximum of the likelihood with a draw of each pair."""
+    played = (deals + 1.0) * (1.0 - np.eye(count))
+    won = np.array([(count - 1 - place) * deals + 0.5 * (count - 1) for place in range(count)])
+    found = bradley_terry(won, played)
+    assert np.round(400.0 / np.log(10.0) * found) == pytest.approx(elo)
+    assert found == pytest.approx(-found[::-1], abs=1e-9)
+
+
+def test_strengths_meet_what_was_won_whatever_was_drawn():
+    rng = np.random.default_rng(0)
+    played = np.triu(rng.integers(1, 60, (50, 6, 6)), 1).astype(float)
+    wins = rng.binomial(played.astype(int), rng.random((50, 6, 6))).astype(float) + 0.5 * (played > 0)
+    lost = played + (played > 0) - wins
+    both = played + (played > 0)
+    both, won = both + both.transpose(0, 2, 1), wins.sum(axis=2) + lost.sum(axis=1)
+    found = bradley_terry(won, both)
+    chances = 1.0 / (1.0 + np.exp(found[:, None, :] - found[:, :, None]))
+    assert (both * chances).sum(axis=2) == pytest.approx(won, abs=1e-8)
+    assert found.mean(axis=1) == pytest.approx(0.0, abs=1e-12)
+
+
+class Breaks:
+    """Breaks the rules at once as first, and takes the first choice as second."""
+
+    name = "breaks"
+
+    def reply(self, asks):
+        return [Reply("no move" if ask.seat.role == "first" else ask.choices[0], self.name) for ask in asks]
+
+
+def test_who_never_came_to_speak_is_counted_too():
+    game, other = TicTacToe(), Uniform()
+    matches = [
+        Match(game, Task("board"), cast)
+        for cast in ({"first": Breaks(), "second": other}, {"first": other, "second": Breaks()})
+        for _ in range(3)
+    ]
+    episodes = play(matches, Random(0))
+    assert [each.silent for each in episodes[:3]] == [((Seat("second"), "uniform"),)] * 3
+    assert episode_from_json(json.loads(json.dumps(episode_to_json(episodes[0])))).silent == episodes[0].silent
+    payoffs = Payoffs()
+    payoffs.observe(episodes, {"breaks", "uniform"}, set())
+    assert payoffs.played("breaks", "uniform") == 6.0
+    assert payoffs.win_rate("breaks", "uniform") <= 0.5

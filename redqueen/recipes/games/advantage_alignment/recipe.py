@@ -76,7 +76,8 @@ def train(config: Config, run: Run) -> Policy:
     for step in run.steps(config.steps, [learner], [opponents], measures):
         deals = curriculum.draw(-(-config.matches_per_step // config.attempts), run.rng)
         tasks = [deals[number // config.attempts] for number in range(config.matches_per_step)]
-        trajectories = score(play(rotate(game, tasks, learner, opponents, run.rng), run.rng), reward)
+        matches = rotate(game, tasks, learner, opponents, run.rng, start=step * config.matches_per_step)
+        trajectories = score(play(matches, run.rng), reward)
         credit = dict(zip(map(id, trajectories), estimate(trajectories), strict=True))
         own = spoken_by(learner, trajectories)
         advantages = [credit[id(trajectory)] for trajectory in own]

@@ -11,11 +11,17 @@ from redqueen.objectives.additive import Sum, own_tokens
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.protocols import Objective
-from redqueen.types import Batch, Likelihoods, Mean, Metrics
+from redqueen.types import Batch, Likelihoods, Mean, Metrics, RedQueenError
 
 
 def opening_tokens(batch: Batch) -> Tensor:
-    """[B, T] bool, the first unbroken run of own tokens in each row."""
+    """[B, T] bool, the first unbroken run of own tokens in each row. Raises RedQueenError where a conversation has
+    several rows, since which of them is its first is not known."""
+    if len(torch.unique(batch.trajectory)) < len(batch):
+        raise RedQueenError(
+            "the first of two answers is told from the second where both are in one row, and here each has its own: "
+            "leave --history strip out, and take a chat template that keeps what was said"
+        )
     own = own_tokens(batch)
     begins = own & ~torch.cat([torch.zeros_like(own[:, :1]), own[:, :-1]], dim=1)
     return own & (begins.cumsum(dim=1) == 1)

@@ -44,6 +44,15 @@ def test_what_past_selves_say_is_never_trained_on(tmp_path):
         assert writers == {("first", "learner"), ("second", "learner@0")}
 
 
+def test_an_odd_number_of_matches_favours_neither_seat(tmp_path):
+    run = Run(tmp_path, 0, Schedule(1000, 1000, record_episodes=8))
+    odd = replace(SMALL, steps=4, matches_per_step=3, attempts=3, current=0.0)
+    advantage_alignment.train(odd, run)
+    records = [json.loads(line) for path in (tmp_path / "episodes").iterdir() for line in path.read_text().splitlines()]
+    seats = [seat for each in records for seat in each["credit"]]
+    assert (len(seats), seats.count("first"), seats.count("second")) == (12, 6, 6)
+
+
 def test_past_selves_join_every_so_many_steps(tmp_path):
     trained(tmp_path, steps=6, snapshot_every=2, pool_size=3)
     (pool, *_) = torch.load(tmp_path / "checkpoints" / "step_000006" / "parts.pt", weights_only=False)

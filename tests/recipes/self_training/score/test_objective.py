@@ -10,7 +10,7 @@ from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.recipes.self_training.score.objective import OnOpening, opening_divergence, opening_tokens
-from redqueen.types import Batch, Likelihoods
+from redqueen.types import Batch, Likelihoods, RedQueenError
 
 
 def conversation():
@@ -44,6 +44,12 @@ def test_the_opening_is_the_first_unbroken_run_of_own_words():
 def test_a_row_without_own_words_has_no_opening():
     batch, _ = conversation()
     assert not opening_tokens(replace(batch, loss_weights=torch.zeros(2, 6))).any()
+
+
+def test_two_answers_in_rows_of_their_own_are_refused():
+    batch, _ = conversation()
+    with pytest.raises(RedQueenError, match="and here each has its own: leave --history strip out"):
+        opening_tokens(replace(batch, trajectory=torch.zeros(2, dtype=torch.int64)))
 
 
 def test_the_penalty_is_that_of_the_opening_at_the_weights_of_the_batch():

@@ -22,7 +22,8 @@ from redqueen.questions.replied_programs import program_in, read_names
 from redqueen.texts import said_aloud
 from redqueen.types import Task
 
-ASSERTS, SETUP = "tests", "setup"  # facts of a task: its tests, and what stands before a program that is tested
+ASSERTS = "tests"  # a fact of a task
+SETUP = "setup"  # a fact: what stands before a program that is tested
 LIMITS = Limits(seconds=3.0, memory=256 << 20, recursion=1000, output=1 << 16)
 
 

@@ -18,6 +18,7 @@ from redqueen.runs.train import measured, train
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.speech import Speech
+from redqueen.trust.reading import read_json
 from redqueen.types import SOLVER, RedQueenError
 
 CONFIG = magnetic.Config(steps=6, matches_per_step=8)
@@ -206,6 +207,7 @@ def test_a_run_is_measured_again_as_it_measured_itself(tmp_path, name):
     """Others meet its policy in no game of two seats; what its recipe measures can be had all the same."""
     train(name, small(find_recipe(name), steps=1), tmp_path, schedule=Schedule(checkpoint_every=1))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    steps, figures = measured(tmp_path)
+    steps, figures, bases = measured(tmp_path)
     assert (steps, figures) == (1, numbers(read_final(tmp_path)))
+    assert {name: dataclasses.asdict(each) for name, each in bases.items()} == read_json(tmp_path / "measures.json")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

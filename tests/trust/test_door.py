@@ -365,6 +365,7 @@ def test_what_the_command_names_passes(stranger: Stranger) -> None:
     assert stranger.mark.exists()
 
 
+@pytest.mark.filterwarnings("ignore:the table of")
 def test_the_folder_of_a_run_is_no_recipe_that_the_command_names(stranger: Stranger) -> None:
     shutil.copy(stranger.file, stranger.run / "recipe.py")
     stranger.say("recipe", value=str(stranger.run))

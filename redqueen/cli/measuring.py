@@ -151,7 +151,7 @@ def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool
 def _evaluate_game(game: Game, policy: Policy, players: Sequence[Player], options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
-    warn_of_strangers(policy, game, str(options.run))
+    warn_of_strangers(policy, game, str(options.run), options.run)
     measures = usual_measures(game, policy, options.seed, options.matches)
     figures = {
         key: value

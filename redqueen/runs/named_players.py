@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
-from redqueen.runs.folder import stored_policy
+from redqueen.runs.folder import games_named, settings, stored_policy
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 from redqueen.worlds.catalogue import find_world
@@ -84,15 +85,18 @@ def find_player(spec: str, game: Game) -> Player:
     if step and step != "best" and not step.isdigit():
         raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, or RUN@best, not {spec!r}")
     policy = stored_policy(Path(folder), "best" if step == "best" else int(step) if step else None)
-    warn_of_strangers(policy, game, spec)
+    warn_of_strangers(policy, game, spec, Path(folder))
     return Named(policy, spec)
 
 
-def warn_of_strangers(policy: Player, game: Game, spec: str) -> None:
-    """Warns of a table, of the run `spec`, that has no position of a match of the game that is played at random: it
-    was trained on another."""
+def warn_of_strangers(policy: Player, game: Game, spec: str, run: Path) -> None:
+    """Warns of a table, of the player `spec`, that has no position of a match of the game that is played at random,
+    and whose run names other games of ours."""
     if not isinstance(policy, TabularPolicy) or policy.empty:
         return
+    kinds = {re.split(r"[(:]", each)[0] for each in games_named(settings(run))}
+    if not kinds or any("." in kind for kind in kinds) or re.split(r"[(:]", game.name)[0] in kinds:
+        return  # one of many deals may be strange to a table that knows the game
     cast = dict.fromkeys(game.roles, Uniform())
     try:
         (episode,) = play([Match(game, dealt(game, 0), cast, 0)], Random(0))

@@ -8,10 +8,11 @@ import pytest
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.mini_kitchen import MiniKitchen
+from redqueen.games.stag_hunt import StagHunt
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.recipes.games import spiral
-from redqueen.runs.named_players import Named, dealt, find_player, mind_of, unnamed
+from redqueen.runs.named_players import Named, dealt, find_player, mind_of, unnamed, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
 from redqueen.runs.run import Run, Schedule
 from redqueen.types import Ask, Message, RedQueenError, Seat
@@ -130,3 +131,12 @@ def test_what_can_be_named_is_listed():
 def test_a_table_of_another_game_is_said_to_play_untrained(run):
     with pytest.warns(UserWarning, match="the table of .*spiral-0@2 has no position of leduc_poker"):
         find_player(f"{run}@2", LeducPoker())
+
+
+def test_a_table_is_no_stranger_to_another_deal_of_its_game(run):
+    game = KuhnPoker()
+    table = unnamed(find_player(str(run), game))
+    table.met = lambda asks: False  # as where a game has more deals than were trained on
+    warn_of_strangers(table, game, "run", run)
+    with pytest.warns(UserWarning, match="the table of run has no position of stag_hunt"):
+        warn_of_strangers(table, StagHunt(), "run", run)

@@ -126,6 +126,7 @@ def test_every_command_that_reads_a_folder_is_tried() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the table of")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("field", ["recipe", "game", "games", "questions", "learner", "episodes"])
 @pytest.mark.parametrize("command", COMMANDS)

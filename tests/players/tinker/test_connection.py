@@ -172,7 +172,8 @@ def test_a_key_that_is_refused_is_said_to_be_so():
 
 
 class NeverOpens(Refuses):
-    """A server that is well and opens no session: it fails, or does not answer at all until it is closed."""
+    """A server that is well and opens no session: it fails, or does not answer at all. Once it is `closing` it lets
+    nobody in, at which the client stops: else it would ask the port again, whoever listens there by then."""
 
     def do_GET(self):
         self._answer(200, b'{"status": "ok"}') if self.path in ("/", "/api/v1/healthz") else self.do_POST()
@@ -181,7 +182,8 @@ class NeverOpens(Refuses):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.server.hangs:
             self.server.closing.wait(30.0)
-        self._answer(500, b'{"detail": "boom"}')
+        status = 401 if self.server.closing.is_set() else 500
+        self._answer(status, b'{"detail": "boom"}')
 
 
 @pytest.mark.parametrize("hangs", [False, True])
@@ -195,6 +197,10 @@ def test_a_server_that_never_opens_a_session_is_given_up_in_one_line(hangs, monk
             connect("a/model", url)
         assert time.monotonic() - began < 10.0
         server.closing.set()
+        given_up = [thread for thread in threading.enumerate() if "_carry_out" in thread.name]
+        for thread in given_up:
+            thread.join(30.0)
+        assert given_up and not any(thread.is_alive() for thread in given_up)
         server.shutdown()
 
 

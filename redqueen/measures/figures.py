@@ -88,6 +88,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("minimax_regret_mean", "regret per move, mean over all positions", "score", "lower"),
         ("minimax_regret_max", "largest regret of a move", "score", "lower"),
         ("minimax_mistakes", "probability of a move that is not best", SHARE, "lower"),
+        ("mean_score", "mean score", "score a game", "higher"),
         ("payoff/*", "score against {}", "score a game", "higher"),
         ("points/*", "points won against {}", SHARE, "higher"),
         ("elo/*", "rating of {}, players at random at 0", "Elo", "higher"),
@@ -254,8 +255,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 # The figure that a report opens with is the first of these that the run measured. What they are, for the reader:
 RULE = (
     "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, worth "
-    "of talks, spies found, conditions found, items found, exploitability, regret, wins against the start, score "
-    "against a fixed player or points won from it, mean reward in training"
+    "of talks, spies found, conditions found, items found, exploitability, regret, wins against the start, mean "
+    "score, score against a fixed player or points won from it, mean reward in training"
 )
 _HEADLINES = (
     "accuracy",
@@ -278,6 +279,7 @@ _HEADLINES = (
     "held_out/pair_accuracy",
     "held_out/kept_half",
     "unasked_logprob",
+    "mean_score",
     "payoff/*",
     "points/random",
     "self_play/score",

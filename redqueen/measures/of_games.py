@@ -202,6 +202,45 @@ class Payoff:
         return None
 
 
+class MeanScore:
+    """The learner's mean score in matches of a game for one with its 95 % interval (Student's t), of those with a
+    verdict, on tasks that are drawn by their weights; `mean_score_unknown`, the share without one, where there are any.
+    The same seeds at every measurement."""
+
+    def __init__(self, game: Game, learner: Policy, matches: int, seed: int) -> None:
+        self._game = game
+        self._learner = learner
+        self._matches = matches
+        self._seed = seed
+
+    def __call__(self) -> Metrics:
+        tasks = Enumerated(self._game.tasks()).draw(self._matches, Random(derive(self._seed, "tasks")))
+        cast = {self._game.roles[0]: self._learner}
+        played = play([Match(self._game, task, cast) for task in tasks], Random(derive(self._seed, "matches")))
+        scores = [value for each in played if not unknown(each) for value in each.outcome.scores.values()]
+        found: Metrics = {}
+        if scores:
+            mean = student_interval(scores)
+            found = {"mean_score": mean.mean, "mean_score_low": mean.low, "mean_score_high": mean.high}
+        if silent := sum(map(unknown, played)):
+            found["mean_score_unknown"] = Mean(silent / len(played), len(played))
+        return found
+
+    def basis(self) -> dict[str, Basis]:
+        return {"mean_score": Basis(count=self._matches, of="games")}
+
+    def limit(self, replies: int) -> None:
+        """A match counts as one reply."""
+        if replies:
+            self._matches = min(self._matches, replies)
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
 class Success:
     """How often the learner does held-out tasks of a game for one: `success`, the share of attempts with a score of 1,
     and `held_out_score`, the mean, of those with a verdict; `success_unknown`, the share without one, where there are
@@ -274,16 +313,19 @@ def exploitability_of_uniform(tree: GameTree) -> float:
 
 
 def usual_measures(game: Game, learner: Policy, seed: int, matches: int = 128) -> Sequence[Measure]:
-    """Exact measures where the game allows them, else the score against uniform play where replies are
-    listed, else nothing beyond what every step reports; a warning says where a game forgets too much for exact ones. A
-    learner that answers in free text is asked instead of read: in a game with few information states its
-    exploitability is estimated from what it says. Of a game for one with held-out tasks it is how often these are
-    done."""
+    """Exact measures where the game allows them, else the score against uniform play (of a game for one the mean
+    score) where replies are listed, else nothing beyond what every step reports; a warning says where a game forgets
+    too much for exact ones. A learner that answers in free text is asked instead of read: in a game with few
+    information states its exploitability is estimated from what it says. Of a game for one with held-out tasks it is
+    how often these are done."""
     if len(game.roles) == 1 and has(game, HoldsOut):
         return [Success(game, learner, matches, seed)]
     if waits(game):
         return []
-    against = Payoff(game, learner, Uniform(), matches, seed)
+    alone = len(game.roles) == 1
+    against: Measure = (
+        MeanScore(game, learner, matches, seed) if alone else Payoff(game, learner, Uniform(), matches, seed)
+    )
     if has(game, StatesInformation) and game.perfect_information:
         try:
             return [MinimaxRegret(game, learner, FEW_POSITIONS), against] if learner.open else [against]
@@ -292,10 +334,10 @@ def usual_measures(game: Game, learner: Policy, seed: int, matches: int = 128) -
     try:
         tree = GameTree(game, TREE_NODES)
     except Forgets as error:
-        warn(f"{error}; the score against uniform play is measured instead", stacklevel=2)
+        warn(f"{error}; the score in play is measured instead", stacklevel=2)
         return [against]
     except RedQueenError:
-        return [against] if lists_choices(game) else []
+        return [against] if alone or lists_choices(game) else []
     if learner.open:
         return [Exploitability(tree, learner)]
     return [SampledExploitability(tree, learner, seed), against] if len(tree.states) <= FEW_STATES else [against]

@@ -21,7 +21,10 @@ from redqueen.protocols import COUNT, FINITE, Maybe, State, shaped
 from redqueen.types import Metrics, RedQueenError
 
 # what is watched where nobody says otherwise, the first that a run measures; of several games that of the first
-USUAL = ("exploitability", "sampled_exploitability", "minimax_regret_reached", "accuracy", "payoff/uniform")
+USUAL = (
+    *("exploitability", "sampled_exploitability", "minimax_regret_reached"),
+    *("accuracy", "held_out_score", "mean_score", "payoff/uniform"),
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Watch:
     on_collapse: Literal["warn", "stop", "roll_back"] = "warn"
     """an alarm is shown; or ends the run; or takes everything back to the best measurement and goes on from there"""
     score: str = ""
-    """the figure that says how good the run is; by default the first measured of exploitability, regret, accuracy"""
+    """the figure that says how good the run is; by default the first of exploitability, regret, accuracy, score"""
     keep_best: bool = False
     """keep a checkpoint of the best measurement, RUN@best; always so where collapses are rolled back"""
     lost_share: float = 0.5

@@ -38,7 +38,10 @@ EIGHTHS = "▁▂▃▄▅▆▇█"
 
 # what is worth a glance, from the most to the least
 GROUPS: Sequence[tuple[str, Sequence[str]]] = (
-    ("how good", ("exploitability", "nash_conv", "regret", "payoff/", "accuracy", "pass@", "coverage", "held_out/")),
+    (
+        "how good",
+        ("exploitability", "nash_conv", "regret", "payoff/", "mean_score", "accuracy", "pass@", "coverage", "held_out"),
+    ),
     ("rewards", ("reward/",)),
     ("policy", ("entropy", "kl", "loss", "gradient_norm")),
     ("replies", ("completion_length", "malformed", "truncated", "forfeits", "repeated")),

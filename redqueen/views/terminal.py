@@ -28,6 +28,7 @@ SHOWN = (
     ("late_average_exploitability", "of the late average"),
     ("sampled_exploitability", "exploitability, sampled"),
     ("minimax_regret_reached", "regret"),
+    ("mean_score", "mean score"),
     ("payoff/uniform", "against uniform"),
     ("accuracy", "accuracy"),
     ("held_out_score", "held out"),

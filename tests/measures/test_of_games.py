@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from redqueen.games.catalogue import find_game
+from redqueen.games.corridor import Corridor
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.last_round import LastRound
 from redqueen.games.leduc_poker import LeducPoker
@@ -13,8 +14,10 @@ from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.measures import of_games as measures
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.measures.exact.sampled import sampled_exploitability
+from redqueen.measures.figures import headline
 from redqueen.measures.of_games import (
     Exploitability,
+    MeanScore,
     MinimaxRegret,
     Named,
     Payoff,
@@ -23,7 +26,7 @@ from redqueen.measures.of_games import (
     usual_measures,
 )
 from redqueen.players.language.answers import Boxed
-from redqueen.players.scripted import Uniform
+from redqueen.players.scripted import Constant, Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
@@ -161,6 +164,25 @@ def test_seats_that_forget_are_measured_by_their_score():
     with pytest.warns(UserWarning, match="exact measures need perfect recall"):
         assert [type(each) for each in usual_measures(LastRound(rounds=3), TabularPolicy(), 0)] == [Payoff]
     assert [type(each) for each in usual_measures(LastRound(rounds=2), TabularPolicy(), 0)] == [Exploitability]
+
+
+@pytest.mark.parametrize(("word", "score"), [("go", 1.0), ("stay", 0.0)])
+def test_a_game_for_one_is_measured_by_its_mean_score(word, score):
+    (usual,) = usual_measures(Corridor(), TabularPolicy(), 0)
+    found = MeanScore(Corridor(), Constant(word), 128, 0)
+    assert found() == {"mean_score": score, "mean_score_low": score, "mean_score_high": score}
+    assert usual.basis() == found.basis() == {"mean_score": Basis(count=128, of="games")}
+    assert headline(["entropy", "mean_score", "mean_score_low"]) == "mean_score"
+
+
+def test_a_score_that_nobody_knows_is_no_part_of_the_mean(monkeypatch):
+    monkeypatch.setattr(measures, "unknown", lambda episode: episode.task.facts["steps"] > 4)
+    found = MeanScore(Corridor(), Constant("stay"), 100, 0)()
+    assert found["mean_score"] == 0.0
+    assert found["mean_score_unknown"].count == 100
+    assert found["mean_score_unknown"] == pytest.approx(0.6, abs=0.2)
+    monkeypatch.setattr(measures, "unknown", lambda episode: True)
+    assert list(MeanScore(Corridor(), Constant("stay"), 100, 0)()) == ["mean_score_unknown"]
 
 
 def test_held_out_tasks_are_dealt_by_the_seed():

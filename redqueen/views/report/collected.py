@@ -363,6 +363,7 @@ def _rank(name: str) -> int:
         "held_out_score",
         "success",
         "pass@",
+        "mean_score",
         "reward/",
         "payoff/",
     )

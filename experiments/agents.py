@@ -41,9 +41,9 @@ SOLVERS = Experiment(
     seeds=3,
     first_seed=2,
     notes=(
-        "The agents are `examples/agent_of_pydantic.py` and `examples/agent_of_digits.py`, which asks twice: libraries, "
-        "prompts and loops are as they come, and what they return is compared with the answer. One attempt at each of 64 held-out problems, drawn anew for "
-        "each seed.",
+        "The agents are `examples/agent_of_pydantic.py` and `examples/agent_of_digits.py`, which asks twice. "
+        "Libraries, prompts and loops are as they come; what they return is compared with the answer.",
+        "One attempt at each of 64 held-out problems, drawn anew for each seed.",
         "The settings are those of GRPO on the same problems ([grpo](grpo.md)), chosen on seeds 0 and 1 there.",
     ),
 )

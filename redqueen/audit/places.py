@@ -18,7 +18,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from redqueen.catalogue import Catalogue
+from redqueen.catalogue import Catalogue, place_of
 from redqueen.chance import derive, uniform
 from redqueen.curricula.held_out import apart_from, held_out, training_levels
 from redqueen.games.acting import Acting, Working
@@ -154,7 +154,7 @@ class Asked:
 
 def environment(spec: str) -> Place:
     """The game, world or question set that `spec` names. Raises RedQueenError for anything else."""
-    first = spec.partition(":")[0].partition("(")[0]
+    first = place_of(spec)
     if first in {**WORLDS, **OF_OTHERS}:
         return _of(find_world(spec), spec)
     if first in GAMES or first in ADAPTERS:

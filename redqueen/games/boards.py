@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from redqueen.catalogue import place_of
 from redqueen.games.tic_tac_toe import EMPTY, MARKS
 from redqueen.types import Episode, Message
 
@@ -20,7 +21,7 @@ Frame = dict[str, Any]
 def frames(episode: Episode) -> list[Frame]:
     """One frame for each turn and one for the end; none for a game that has nothing to draw, and for a record whose
     facts are not those of its game."""
-    draw = DRAWN.get(re.split(r"[(:]", episode.game)[0])
+    draw = DRAWN.get(place_of(episode.game))
     try:
         return draw(episode) if draw is not None else []
     except (ArithmeticError, LookupError, TypeError, ValueError):

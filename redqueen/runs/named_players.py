@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from warnings import warn
 
+from redqueen.catalogue import place_of
 from redqueen.chance import derive
 from redqueen.games.cooks import KINDS, Cook, Planner
 from redqueen.games.mini_kitchen import MiniKitchen
@@ -94,8 +94,8 @@ def warn_of_strangers(policy: Player, game: Game, spec: str, run: Path) -> None:
     and whose run names other games of ours."""
     if not isinstance(policy, TabularPolicy) or policy.empty:
         return
-    kinds = {re.split(r"[(:]", each)[0] for each in games_named(settings(run))}
-    if not kinds or any("." in kind for kind in kinds) or re.split(r"[(:]", game.name)[0] in kinds:
+    kinds = {place_of(each) for each in games_named(settings(run))}
+    if not kinds or any("." in kind for kind in kinds) or place_of(game.name) in kinds:
         return  # one of many deals may be strange to a table that knows the game
     cast = dict.fromkeys(game.roles, Uniform())
     try:

@@ -35,8 +35,9 @@ class Tested:
     reason: str = ""
 
 
-def _runner() -> PythonRunner:
-    return PythonRunner(LIMITS, loose=True)
+def tested_within(limits: Limits = LIMITS) -> PythonRunner:
+    """The sandbox for programs that are tested."""
+    return PythonRunner(limits, loose=True)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class ByTests:
     """By the tests of the task, run in the sandbox on the program in the reply. Unknown where a program needs a jail
     that this machine has not."""
 
-    runner: PythonRunner = field(default_factory=_runner, repr=False, compare=False)
+    runner: PythonRunner = field(default_factory=tested_within, repr=False, compare=False)
 
     def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
         return [

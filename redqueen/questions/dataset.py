@@ -27,13 +27,14 @@ from redqueen.chance import derive
 from redqueen.checks.extraction import Kind, expected, kind_of
 from redqueen.checks.numeric import normalised
 from redqueen.checks.preferences import ByReward
+from redqueen.checks.sandbox.runs_of_programs import Limits
 from redqueen.curricula.held_out import HELD_OUT, TRAIN, Apart, apart_from, as_compared
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.language.reciter import Reciter, reader
 from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
-from redqueen.questions.by_tests import ASSERTS, SETUP, ByTests
+from redqueen.questions.by_tests import ASSERTS, LIMITS, SETUP, ByTests
 from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, empty_throughout, layout_of
 from redqueen.questions.data_rows import Row, read_parts
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
@@ -152,11 +153,15 @@ class Dataset:
     category: str = ""  # each of its entries is a kind
     level: str = ""  # each of its entries is a level
     compare: str = ""  # number, text, choice, tests, FILE.py:FUNCTION or none; by the answers if empty
+    seconds: float = LIMITS.seconds  # that a test may take
+    memory: int = LIMITS.memory >> 20  # MiB that a test may take
     name: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.held_out < 1.0:
             raise RedQueenError(f"the share that is held out is at least 0 and below 1, not {self.held_out:g}")
+        if self._limits != LIMITS and self._loaded.compare != TESTS:
+            raise RedQueenError(f"seconds and memory are limits of tests, by which {self.path} is not compared")
         if not self.name:
             object.__setattr__(self, "name", Path(self.path).name)
         for line in self._loaded.left_out:
@@ -192,7 +197,11 @@ class Dataset:
 
     @cached_property
     def _grading(self) -> Grading:
-        return find_grading(self._loaded.compare, self._loaded.kind, self._loaded.commas)
+        return find_grading(self._loaded.compare, self._loaded.kind, self._loaded.commas, self._limits)
+
+    @property
+    def _limits(self) -> Limits:
+        return replace(LIMITS, seconds=self.seconds, memory=self.memory << 20)
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
         """Whether each reply is right (`questions.grading`); None (unknown) for a task without an answer."""

@@ -25,8 +25,9 @@ from redqueen.checks import extraction
 from redqueen.checks.dates import date_of, dates_in
 from redqueen.checks.extraction import Kind
 from redqueen.checks.numeric import Symbolic, normalised, number, with_points
+from redqueen.checks.sandbox.runs_of_programs import Limits
 from redqueen.checks.worker import Undecided
-from redqueen.questions.by_tests import ByTests
+from redqueen.questions.by_tests import LIMITS, ByTests, tested_within
 from redqueen.texts import said_aloud
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file
@@ -51,10 +52,10 @@ class Grading(Protocol):
         ...
 
 
-def find_grading(spec: str, kind: Kind, commas: bool = False) -> Grading:
+def find_grading(spec: str, kind: Kind, commas: bool = False, limits: Limits = LIMITS) -> Grading:
     """The grading that `spec` names; "" compares answers as what each of them is. `kind` is that of most answers of the
     set, by which an answer is looked for where none is expected. With `commas` one stands before the decimals of a
-    number in a reply, or a point. Raises RedQueenError for anything else."""
+    number in a reply, or a point; `limits` are those of a test. Raises RedQueenError for anything else."""
     if spec == JUDGE:
         raise RedQueenError(
             "a data set has no judge of its own: a recipe with a role judge has one (multi_agent_evolve, "
@@ -63,7 +64,7 @@ def find_grading(spec: str, kind: Kind, commas: bool = False) -> Grading:
     if spec in ("", NUMBER, TEXT, CHOICE):
         return ByAnswer(Kind(spec) if spec else kind, always=bool(spec), commas=commas)
     if spec == TESTS:
-        return ByTests()
+        return ByTests(tested_within(limits))
     if spec == NONE:
         return ByNobody(kind)
     if not _names_function(spec):

@@ -1,12 +1,15 @@
 """Programs are right where they pass their tests."""
 
+import json
+
 import pytest
 
 from redqueen.checks.sandbox import jail
 from redqueen.questions.by_tests import ByTests
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.reference_answers import doubts_about
 from redqueen.questions.tests_in_rows import asserts_in
-from redqueen.types import Task
+from redqueen.types import RedQueenError, Task
 
 pytestmark = pytest.mark.skipif(bool(jail.why_not()), reason="this machine has no jail")
 LOOP = "def check(candidate):\n    for i in [1]:\n        assert candidate(i) == 2"
@@ -114,3 +117,30 @@ def test_references_that_fail_their_own_tests_are_counted_and_named(grading):
         "line 2 (assert f(1) == 2: gives 3); line 0 (assert f(1) == 2: gives 1)"
     )
     assert doubts_about("a.jsonl", grading, [tasks[0], Task("x")]) == ""
+
+
+def test_a_file_says_how_long_and_how_large_a_test_may_be(tmp_path):
+    slow = "import time\ndef f(n):\n    time.sleep(0.7)\n    return n"
+    large = "def f(n):\n    return len(bytearray(300 << 20)) and n"
+    rows = [
+        {"question": f"Write f, {n}.", "answer": each, "tests": ["assert f(3) == 3"]}
+        for n, each in ((0, slow), (1, large))
+    ]
+    path = tmp_path / "programs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def judged(parameters):
+        found = find_questions(f"dataset:path={path},held_out=0.5{parameters}")
+        tasks = sorted(found.all_tasks(), key=lambda task: task.prompt)
+        return found.right(tasks, [task.answer for task in tasks])
+
+    assert judged("") == [True, False]
+    assert judged(",memory=1024") == [True, True]
+    assert judged(",seconds=0.3") == [False, False]
+
+
+def test_limits_of_tests_are_refused_where_there_are_none(tmp_path):
+    path = tmp_path / "sums.jsonl"
+    path.write_text('{"question": "1+1", "answer": "2"}\n{"question": "1+2", "answer": "3"}\n')
+    with pytest.raises(RedQueenError, match=r"seconds and memory are limits of tests, by which .*sums\.jsonl is not"):
+        find_questions(f"dataset:path={path},held_out=0.5,seconds=10")

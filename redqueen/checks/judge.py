@@ -5,7 +5,7 @@ reply does not use it, what judges write in prose: "[[A]]", "[[A>B]]", "Answer: 
 {"verdict": "A"}, "8/10", "I give it a score of 8.". Of these forms the first that occurs counts, and only if all its
 occurrences agree and no other label is named after it ("Answer: A. On reflection, answer B is better."). What says two
 things, or none ("It depends."), is unread, None: unread judgements are counted and never replaced by a middle score,
-which would hide that the judge has failed.
+which would hide that the judge has failed. Of a reply that was cut off counts what it had `concluded`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,18 @@ from functools import lru_cache
 
 from redqueen.checks.votes import Majority
 from redqueen.types import RedQueenError
+
+
+def concluded(text: str, cut_off: bool) -> str:
+    """The reply of a judge; of one that was cut off only a last line of one word, or all of it where a tag is closed at
+    its end: half a sentence may name another verdict than the whole one."""
+    if not cut_off or _CLOSED.search(text):
+        return text
+    last = text.strip().rpartition("\n")[2]
+    return last if len(last.split()) == 1 else ""
+
+
+_CLOSED = re.compile(r"</[A-Za-z_]+>\s*\Z")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.checks.judge import concluded
 from redqueen.protocols import COUNT, Heard, OpenPlayer, Player, State, has, shaped
 from redqueen.questions.asking import JUDGE
 from redqueen.texts import file_text
@@ -187,10 +188,7 @@ class AskedJudge:
 
 
 def _said(reply: Reply) -> str:
-    """The text of a judge's reply; of one that was cut off no more than a last line of one word, which is a verdict
-    where no more was allowed: half a sentence may name the other one."""
-    last = reply.text.strip().rpartition("\n")[2]
-    return reply.text if not reply.truncated else last if len(last.split()) == 1 else ""
+    return concluded(reply.text, reply.truncated)
 
 
 def _rates(row: np.ndarray) -> list[float | None]:

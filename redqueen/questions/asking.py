@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from redqueen.checks.judge import Score, opinion
+from redqueen.checks.judge import Score, concluded, opinion
 from redqueen.credit import outcomes
 from redqueen.curricula.held_out import Apart, problems_apart, training_levels
 from redqueen.curricula.store import TaskStore
@@ -76,6 +76,13 @@ def evenly(questions: Questions, count: int, rng: Random, apart: Apart = Mapping
 def said(played: Played) -> list[str]:
     """The reply of each episode of one seat, "" if none in the stated format was found."""
     return [str(episode.outcome.facts["reply"]) for episode in episodes_of(played)]
+
+
+def judgements_of(played: Played) -> list[str]:
+    """What the judgement of each episode says, as `checks.judge` reads it: of one that was cut off, what it had
+    concluded."""
+    episodes = episodes_of(played)
+    return [concluded(text, outcomes.cut_off(each)) for text, each in zip(said(episodes), episodes, strict=True)]
 
 
 def read(questions: Proposable, proposals: Played) -> list[Task | Refusal]:
@@ -149,7 +156,7 @@ def judged_answers(attempts: Played) -> list[Task]:
 def opinions(judgements: Sequence[Group]) -> np.ndarray:
     """[groups] the mean score of each group of judgements, 0 to 1 (`judge.opinion`); NaN if none
     of them can be read."""
-    means = [opinion([Score().read(text) for text in said(group.attempts)]).mean for group in judgements]
+    means = [opinion([Score().read(text) for text in judgements_of(group.attempts)]).mean for group in judgements]
     return np.array([np.nan if mean is None else mean for mean in means], dtype=np.float64)
 
 

@@ -19,7 +19,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Player, Policy
-from redqueen.questions.asking import read, said, tasks_among
+from redqueen.questions.asking import judgements_of, read, tasks_among
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.small.step_traces import CORRECT, INCORRECT, VERDICT, Criticised, Solved
 from redqueen.settings.roles import FROZEN, SEPARATE, Cast
@@ -72,7 +72,7 @@ def against(side: Side, tasks: Sequence[Task], rng: Random, parents: Sequence[Ep
 
 def verdicts(judgements: Played) -> list[str | None]:
     """The verdict of each judgement, CORRECT or INCORRECT; None where it cannot be read."""
-    return [VERDICT.read(text) for text in said(judgements)]
+    return [VERDICT.read(text) for text in judgements_of(judgements)]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.unseen import OF_REWARDS, Unseen
 from redqueen.play.groups import noted
 from redqueen.protocols import Player, Questions, State
-from redqueen.questions.asking import SOLVE, graded, said
+from redqueen.questions.asking import SOLVE, graded, judgements_of, said
 from redqueen.questions.fenced import asked, between_fences
 from redqueen.questions.verdicts import Truncated
 from redqueen.types import Episode, Group, Match, Metrics, Task, Trajectory, mean_of
@@ -158,7 +158,7 @@ class Discussion:
 
     def hear(self, solutions: Sequence[Episode], evaluations: Sequence[Episode], scores: Sequence[Episode]) -> None:
         """Takes note of a round, with the fact `earned` of all that was said."""
-        read = list(map(read_score, said(scores)))
+        read = list(map(read_score, judgements_of(scores)))
         whole = zip(map(whole_reply, solutions), self._said(evaluations), read, strict=True)
         for rounds, one in zip(self._rounds, whole, strict=True):
             rounds.append(Round(*one))

@@ -21,7 +21,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Proposable
-from redqueen.questions.asking import invited, read, said, seeded, tasks_among
+from redqueen.questions.asking import invited, judgements_of, read, seeded, tasks_among
 from redqueen.questions.fenced import asked, between_fences
 from redqueen.types import Group, Metrics, Refusal, Task, mean_of
 
@@ -94,7 +94,7 @@ def intention(group: Group) -> str:
 
 def read_verdicts(groups: Sequence[Group]) -> list[Group]:
     """The groups with the fact `verdict` of each assessment, None where it cannot be read."""
-    return with_facts(groups, [{"verdict": _VERDICT.read(text)} for text in said(groups)])
+    return with_facts(groups, [{"verdict": _VERDICT.read(text)} for text in judgements_of(groups)])
 
 
 def verdict(group: Group) -> Vote:

@@ -30,6 +30,7 @@ from redqueen.questions.asking import (
     graded,
     invited,
     judged_answers,
+    judgements_of,
     read,
     said,
     seeded,
@@ -158,7 +159,7 @@ class Judging:
             return pairs
         shown = [about_usefulness(*pair) for pair in zip(pairs.chosen, pairs.rejected, strict=True)]
         said_of = [
-            [score for score in map(Score().read, said(group.attempts)) if score is not None]
+            [score for score in map(Score().read, judgements_of(group.attempts)) if score is not None]
             for group in attempts(JUDGE, shown, judge, repeats, rng)
         ]
         means = [float(np.mean(scores)) if scores else np.nan for scores in said_of]

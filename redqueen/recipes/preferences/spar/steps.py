@@ -26,7 +26,7 @@ from redqueen.objectives.rounds import Round
 from redqueen.play.groups import attempts, episodes_of, with_facts
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import FINITE, Player, Questions, State, shaped
-from redqueen.questions.asking import SOLVE, graded, said
+from redqueen.questions.asking import SOLVE, graded, judgements_of, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
 from redqueen.settings.roles import learning
@@ -191,7 +191,7 @@ class Search:
         asked = list(map(about, tasks or [each.task for each in episodes], map(_aloud, episodes)))
         found = []
         for episode, group in zip(episodes, attempts(CRITICISE, asked, critic, self._votes, rng), strict=True):
-            verdicts = [verdict(text) for text in said([group])]
+            verdicts = [verdict(text) for text in judgements_of([group])]
             says = tuple(None if each is None else each == RIGHT for each in verdicts)
             value = float(np.mean([float(each) for each in says if each is not None] or [math.nan]))
             value = value if _aloud(episode) else 0.0  # nothing was said that a criticism could accept

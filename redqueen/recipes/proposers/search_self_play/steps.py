@@ -31,7 +31,7 @@ from redqueen.play.groups import episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import COUNT, Player, State, shaped
-from redqueen.questions.asking import JUDGE, read, said, tasks_among
+from redqueen.questions.asking import JUDGE, judgements_of, read, said, tasks_among
 from redqueen.questions.fenced import about_meaning
 from redqueen.questions.small.knowledge import Knowledge
 from redqueen.settings.roles import Cast, Role, Still
@@ -61,7 +61,7 @@ class SameMeaning:
     def __call__(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
         rng = Random(derive(len(tasks), *answers))  # equal answers get equal verdicts
         asked = [about_meaning(task, answer, rng) for task, answer in zip(tasks, answers, strict=True)]
-        told = said(play(alone(JUDGE, asked, self.judge), rng))
+        told = judgements_of(play(alone(JUDGE, asked, self.judge), rng))
         found = [VERDICT.read(text) for text in told]
         self._late.extend(verdict is not None for verdict in found)
         self._asked, self._read = self._asked + len(found), self._read + len(found) - found.count(None)

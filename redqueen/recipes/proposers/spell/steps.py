@@ -21,7 +21,7 @@ from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import Agreement
 from redqueen.play.groups import attempts, episodes_of, with_facts
 from redqueen.protocols import Player, Row, State, shaped
-from redqueen.questions.asking import JUDGE, SOLVE, answered, mean_known, said, tasks_among
+from redqueen.questions.asking import JUDGE, SOLVE, answered, judgements_of, mean_known, tasks_among
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.documents import Documented
 from redqueen.questions.verdicts import with_truncated
@@ -180,7 +180,7 @@ class Verifying:
 
 def verdicts(judgements: Group) -> list[bool | None]:
     """What the judgements of one answer say: YES, NO, or None where that cannot be read."""
-    labels = [Label().read(text) for text in said(judgements.attempts)]
+    labels = [Label().read(text) for text in judgements_of(judgements.attempts)]
     return [None if label is None else label == "YES" for label in labels]
 
 

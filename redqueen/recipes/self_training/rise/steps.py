@@ -19,7 +19,7 @@ from redqueen.play.groups import episodes_of, with_facts
 from redqueen.players.language.writing import on_this_machine
 from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import Policy
-from redqueen.questions.asking import said
+from redqueen.questions.asking import judgements_of, said
 from redqueen.questions.verifying import about_solution, verdict
 from redqueen.types import Episode, Group, Mean, Metrics, RedQueenError, Seat, Task, Trajectory, mean_of
 
@@ -72,7 +72,7 @@ def compared(trajectory: Trajectory, turn: int) -> Hashable:
 
 def judged(verifications: Sequence[Group]) -> list[Group]:
     """The verifications with the fact `verdict`: "right", "wrong", or None where it cannot be read."""
-    return with_facts(verifications, [{"verdict": verdict(text)} for text in said(verifications)])
+    return with_facts(verifications, [{"verdict": verdict(text)} for text in judgements_of(verifications)])
 
 
 def earned(episode: Episode) -> dict[Seat, np.ndarray]:

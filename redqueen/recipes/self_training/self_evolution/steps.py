@@ -16,7 +16,7 @@ from redqueen.measures.judges import NO_VERDICT
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Questions
-from redqueen.questions.asking import SOLVE, graded, said
+from redqueen.questions.asking import SOLVE, graded, judgements_of, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
 from redqueen.types import Episode, Group, Mean, Metrics, Task, Trajectory, mean_of
@@ -81,7 +81,7 @@ class Refinement(Ringing):
         tasks = [again(*each) for each in zip(plain, texts, said(criticisms), strict=True)]
         mended = episodes_of(graded(self._questions, self._mended(tasks, groups, learner, rng), self._truncated))
         second = attempts(CRITICISE, [*map(about, plain, said(mended))], learner, 1, rng)
-        verdicts = [verdict(text) for text in said(second)]
+        verdicts = [verdict(text) for text in judgements_of(second)]
         chains = [
             Chain(one, criticism, last, None if found is None else found == RIGHT, _right(last), self._whole(last))
             for one, criticism, last, found in zip(answers, criticisms, mended, verdicts, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Literal, NamedTuple
 
-from redqueen.credit.outcomes import cut_off, number
+from redqueen.credit.outcomes import cut_off, number, whole_reply
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.refinement import CRITICISE, about, again
@@ -76,11 +76,17 @@ class Refinement(Ringing):
     def __call__(self, groups: Sequence[Group], learner: Writer, rng: Random) -> list[Chain]:
         """A chain for each attempt of the graded groups."""
         answers = episodes_of(groups)
-        plain, texts = [each.task for each in answers], said(answers)
+        plain, texts = [each.task for each in answers], [whole_reply(each).strip() for each in answers]
         criticisms = episodes_of(attempts(CRITICISE, [*map(about, plain, texts)], learner, 1, rng))
         tasks = [again(*each) for each in zip(plain, texts, said(criticisms), strict=True)]
         mended = episodes_of(graded(self._questions, self._mended(tasks, groups, learner, rng), self._truncated))
-        second = attempts(CRITICISE, [*map(about, plain, said(mended))], learner, 1, rng)
+        second = attempts(
+            CRITICISE,
+            [about(task, whole_reply(each).strip()) for task, each in zip(plain, mended, strict=True)],
+            learner,
+            1,
+            rng,
+        )
         verdicts = [verdict(text) for text in judgements_of(second)]
         chains = [
             Chain(one, criticism, last, None if found is None else found == RIGHT, _right(last), self._whole(last))

@@ -129,6 +129,19 @@ def test_a_thought_is_not_criticised(says):
     assert "sixteen" not in chain.criticism.task.prompt and "sixteen" not in chain.mended.task.prompt
 
 
+def test_the_working_before_a_boxed_answer_is_criticised_and_mended_with_it(says):
+    says["first"], says["mended"] = "<think>zebra</think>I add 3.\n\\boxed{6}", "I add 4.\n\\boxed{7}"
+    learner = replace(TINY, answer="boxed", max_completion_length=64).build_model(0)
+    groups = graded(SUMS, attempts(SOLVE, [SUMS.task(3, 4)], learner, 1, Random(0)))
+    heard = []
+    says["accepts"] = lambda shown: bool(heard.append(texts_in(shown)[1]))
+    (chain,) = Refinement(SUMS, {"": [SUMS.task(3, 4)]}, "all", "wrong")(groups, learner, Random(0))
+    first, second = heard
+    assert "I add 3." in first and "6" in first and "zebra" not in first
+    assert "I add 4." in second and "7" in second
+    assert "I add 3." in chain.mended.task.prompt and chain.right == 1.0
+
+
 def test_the_request_to_mend_keeps_a_conversation():
     assert again(SUMS.task(3, 4), "5", "low").prompt.startswith(SUMS.task(3, 4).prompt)
 

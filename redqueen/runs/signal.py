@@ -284,7 +284,7 @@ def _reason(line: Mapping[str, Any]) -> str:
     if line.get("round/equal"):
         return f"since all {line['round/equal']:.0f} pairs of this iteration say the same twice: vary the replies more"
     if "round/pairs" in line:
-        return "since there are no pairs to learn from: of no task was one reply kept as better than another"
+        return "since nothing was kept to learn from: no reply, or no pair of a better and a worse one"
     whole, cut, unreadable = line.get("samples", {}).get("skipped", (0, 0, 0))
     if not (count := whole + cut + unreadable):
         return "since there was nothing in its batch"

@@ -219,7 +219,10 @@ def test_without_an_update_of_its_own_a_report_says_nothing_of_advantages():
         ),
         ({"round/pairs": 9, "round/passes": 1, "round/stopped": 1.0}, "since a ceiling has stopped this iteration"),
         ({"round/pairs": 0, "round/passes": 0, "round/equal": 4}, "since all 4 pairs of this iteration say the same"),
-        ({"round/pairs": 0, "round/passes": 0, "round/stopped": 0.0}, "since there are no pairs to learn from"),
+        (
+            {"round/pairs": 0, "round/passes": 0, "round/stopped": 0.0},
+            "since nothing was kept to learn from: no reply, or no pair",
+        ),
         ({}, "since there was nothing in its batch"),
         (
             {"samples": {"skipped": [1, 9, 0], "measured": [9, 9, 9]}},

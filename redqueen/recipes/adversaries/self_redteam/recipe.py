@@ -29,6 +29,7 @@ plays both roles; `--attacker adapter` gives the attacker its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.payoff_table import safety_payoff
@@ -39,11 +40,11 @@ from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
 from redqueen.questions.small.red_words import find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
-from redqueen.recipes.adversaries.self_redteam.steps import figures, judge_named, matches_dealt, paid, who_learns
+from redqueen.recipes.adversaries.self_redteam.steps import Watched, judge_named, matches_dealt, paid, who_learns
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner, NoSolver
 from redqueen.settings.learning_step import LearningStep
-from redqueen.settings.limits import Amount, Count, Share
+from redqueen.settings.limits import Amount, Count, NotWith, Share
 from redqueen.settings.roles import Cast, Peer
 from redqueen.settings.update import Update
 
@@ -51,7 +52,7 @@ from redqueen.settings.update import Update
 @dataclass(frozen=True)
 class Config:
     learner: NoSolver = Learner(model="smollm2-135m")
-    attacker: Peer = Peer()
+    attacker: Annotated[Peer, NotWith("vanilla", 1.0)] = Peer()
     defender: Peer = Peer()
     prompts: str = "red_team"
     """a world with a rule (red_team, red_styles), or a file of prompts that are harmful or benign"""
@@ -84,13 +85,14 @@ def train(config: Config, run: Run) -> Policy:
     world = find_world(config.prompts)
     cast = Cast(config, run, config.table_learning_rate)
     judge, pays = judge_named(config.judge, world, cast.judge), safety_payoff(config.zero_sum)
-    learners = who_learns(cast, world, config.imitation, config.learner.answer)
+    learners = who_learns(cast, world, config.imitation, config.learner.answer, attacks=config.vanilla < 1.0)
     step = LearningStep(config, learners, key=by_role, imitation=config.imitation)
     answers = next((policy for policy in learners if policy is cast["defender"]), cast.policy)
     measures = [HeldOutAttacks(world, answers, config.problems, judge.classifier, seed=run.tests)]
+    watched = Watched()
     run.show("payoffs", pays.rewards.table())
 
-    for _ in run.steps(config.steps, learners, [*judge.counted, *step.parts], measures):
+    for _ in run.steps(config.steps, learners, [*judge.counted, watched, *step.parts], measures):
         matches = matches_dealt(world, cast, config.matches_per_step, config.benign, config.vanilla, run.rng)
         episodes = judge(play(matches, run.rng))
         trajectories = score(episodes, pays)
@@ -102,7 +104,7 @@ def train(config: Config, run: Run) -> Policy:
             batch = step.pack(own, advantages, shown)
             metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
-        run.note(figures(episodes) | judge.metrics())
+        run.note(watched(episodes) | judge.metrics())
     return answers
 
 

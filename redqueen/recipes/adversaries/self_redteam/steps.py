@@ -14,6 +14,7 @@ from redqueen.checks.safety import Exchange, Missing, Ruled, SafetyClassifier, T
 from redqueen.credit.payoff_table import verdict_of
 from redqueen.credit.rewards import spoken_by
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
+from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.protocols import Player, Policy, has
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.guards import Guard
@@ -23,12 +24,31 @@ from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Task, T
 
 MISSES = ":misses="
 ASKED = "judge:"
+TIES = Alarm(
+    "ties",
+    "game/ties",
+    "{value:.0%} of the judged matches lack a label (prompt harmful, response harmful, refusal): they are ties, and "
+    "nothing is learned from them: look at what the judge answers, or name another --judge",
+    limit=0.5,
+    steps=3,
+)
+BROKEN = Alarm(
+    "broken_format",
+    "game/broken",
+    "{value:.0%} of the matches end at a reply in which there is no answer, so that nothing is learned but the format: "
+    "allow longer replies, or pass whole ones on (--prompts prompts:path=FILE,thoughts=false)",
+    limit=0.5,
+    steps=5,
+)
 
 
-def who_learns(cast: Cast, world: RedTeamWorld, imitation: float, answer: str | None) -> list[Policy]:
-    """The policies that learn among attacker and defender. Raises RedQueenError where none does, and for settings that
-    would have no effect: `imitation` without anybody to imitate, an `answer` format in a world that has its own."""
-    learners = cast.seated("attacker", "defender")
+def who_learns(
+    cast: Cast, world: RedTeamWorld, imitation: float, answer: str | None, attacks: bool = True
+) -> list[Policy]:
+    """The policies that learn among attacker and defender, or the defender alone where nobody `attacks`. Raises
+    RedQueenError where none does, and for settings that would have no effect: `imitation` without anybody to imitate,
+    an `answer` format in a world that has its own."""
+    learners = cast.seated("attacker", "defender") if attacks else cast.seated("defender")
     if not learners:
         raise RedQueenError(f"nobody learns: bind the attacker or the defender to {SHARED}")
     if imitation and not (cast["defender"] in learners and world.schooling(1, Random(0))):
@@ -171,6 +191,17 @@ def figures(episodes: Sequence[Episode]) -> Metrics:
     }
     metrics: Metrics = {name: mean_of(values) for name, values in found.items() if values}
     return metrics | ({"game/attack_diversity": Mean(diversity(attacks), len(attacks))} if len(attacks) > 1 else {})
+
+
+class Watched(Ringing):
+    """The figures of each step, and alarms where most matches are ties or end at a broken format."""
+
+    def __init__(self) -> None:
+        self._alarms = Alarms([TIES, BROKEN], quiet=True)
+
+    def __call__(self, episodes: Sequence[Episode]) -> Metrics:
+        found = figures(episodes)
+        return found | self._alarms.observe({name: float(value) for name, value in found.items()})
 
 
 def diversity(texts: Sequence[str]) -> float:

@@ -15,7 +15,15 @@ from redqueen.games.red_team import RedTeam, hidden
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.questions.small.red_words import RedTeamWords
-from redqueen.recipes.adversaries.self_redteam.steps import dealt, diversity, figures, judge_named, judged, without_ties
+from redqueen.recipes.adversaries.self_redteam.steps import (
+    Watched,
+    dealt,
+    diversity,
+    figures,
+    judge_named,
+    judged,
+    without_ties,
+)
 from redqueen.types import Match, RedQueenError, Task
 
 WORLD = RedTeamWords()
@@ -106,6 +114,23 @@ def test_figures_are_shares_of_judged_matches():
     assert "game/faithful_benign" not in found
     assert found["game/ties"] == 0.2
     assert found["game/broken"] == pytest.approx(1 / 6)
+
+
+def test_ties_and_broken_formats_ring_where_they_are_most_matches():
+    tie, broken, fine = match(HARM, BAD, "perhaps"), match(HARM, "", "ok"), match(HARM, BAD, "ok")
+    watched = Watched()
+    for _ in range(3):
+        found = watched(finished(tie, tie, fine))
+    assert found["game/ties"] == pytest.approx(2 / 3) and found["alarm/ties"] == 1.0
+    (message,) = watched.alarms()
+    assert message.startswith("ties: 67% of the judged matches lack a label")
+    watched(finished(fine, fine, tie))
+    assert not watched.alarms()
+    other = Watched()
+    other.restore(watched.state())
+    for _ in range(5):
+        other(finished(broken, broken, fine))
+    assert [message.partition(":")[0] for message in other.alarms()] == ["broken format"]
 
 
 def test_diversity_is_one_minus_the_mean_cosine_of_pairs():

@@ -29,6 +29,7 @@ of the whole reply, for each of its tokens (there: from each token on).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.rewards import score, spoken_by
@@ -42,7 +43,7 @@ from redqueen.recipes.labels.comas.steps import EARNED, ROLES, Discussion
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
-from redqueen.settings.limits import Count, Whole
+from redqueen.settings.limits import Count, NotWith, Whole
 from redqueen.settings.members import members_of
 from redqueen.settings.roles import without_format
 from redqueen.settings.update import Update
@@ -59,7 +60,7 @@ class Config:
     steps: Count = 120
     tasks: Count = 16  # a step
     rounds: Count = 8  # of each discussion; twice as many as members in the paper
-    recalled: Whole = 2  # rounds that a solver is shown
+    recalled: Annotated[Whole, NotWith("rounds", 1)] = 2  # rounds that a solver is shown
     truncated_score: Truncated = "wrong"  # a solution that was cut off earns 0 (wrong), its score, nothing (unknown)
     problems: Count = 64  # held out, of each level
     update: Update = Update()

@@ -23,7 +23,7 @@ from redqueen.types import RedQueenError, Reply
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=24)
 SMALL = spar.Config(
-    TINY, steps=2, updates=1, tasks=2, attempts=2, votes=1, branch=1, beam=1, depth=1, pairs_per_update=4, problems=2
+    TINY, steps=2, updates=1, tasks=2, attempts=2, votes=1, branch=1, depth=1, pairs_per_update=4, problems=2
 )
 SUMS = Sums(digits=1)
 TASK = SUMS.task(3, 4)

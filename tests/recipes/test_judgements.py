@@ -7,14 +7,12 @@ import pytest
 from redqueen.play.groups import attempts
 from redqueen.questions.asking import JUDGE, SOLVE, graded, opinions
 from redqueen.questions.small.sums import Sums
-from redqueen.recipes.adversaries.spc.steps import verdicts as of_steps
-from redqueen.recipes.labels.comas.steps import Discussion
-from redqueen.recipes.labels.knowrl.steps import read_verdicts
-from redqueen.recipes.preferences.spar.steps import Search
-from redqueen.recipes.proposers.search_self_play.steps import SameMeaning
-from redqueen.recipes.proposers.spell.steps import verdicts as of_answers
-from redqueen.recipes.self_training.rise.steps import judged
-from redqueen.recipes.self_training.self_evolution.steps import Refinement
+from redqueen.recipes.adversaries.spc import recipe as spc
+from redqueen.recipes.labels.comas import recipe as comas
+from redqueen.recipes.labels.knowrl import recipe as knowrl
+from redqueen.recipes.preferences.spar import recipe as spar
+from redqueen.recipes.self_training.rise import recipe as rise
+from redqueen.recipes.self_training.self_evolution import recipe as self_evolution
 from redqueen.types import Reply, Task
 
 SUMS = Sums(digits=1)
@@ -42,18 +40,34 @@ def judgements(judge):
     return attempts(JUDGE, [Task("t", "judgement", "Judge it.")], judge, 1, Random(0))
 
 
+def criticised(judge):
+    """What is known of the one criticism of a step."""
+    return [None if spc.figures([], [], judgements(judge))["critic/unread"] == 1.0 else "read"]
+
+
+def assess(groups):
+    return knowrl.Assessments(SUMS, {}, "words", 0.75, "consensus")(groups)
+
+
+def of_verdicts(groups):
+    return [each.outcome.facts["verdict"] for group in groups for each in group.attempts]
+
+
 def searched(judge):
     groups = attempts(SOLVE, [TASK], judge, 1, Random(0))
-    return Search(SUMS, {"": [TASK]}, "own", 1, (1, 1, 1), "wrong")(groups, judge, Random(0)).judged[0].votes
+    return spar.Search(SUMS, {"": [TASK]}, "own", 1, (1, 1, 1), "wrong")(groups, judge, Random(0)).judged[0].votes
 
 
 def refined(judge):
     groups = graded(SUMS, attempts(SOLVE, [TASK], judge, 1, Random(0)))
-    return [each.accepted for each in Refinement(SUMS, {"": [TASK]}, "own", "wrong")(groups, judge, Random(0))]
+    return [
+        each.accepted
+        for each in self_evolution.Refinement(SUMS, {"": [TASK]}, "own", "wrong")(groups, judge, Random(0))
+    ]
 
 
 def discussed(judge):
-    discussion = Discussion(SUMS, [judge], 0, False, "wrong")
+    discussion = comas.Discussion(SUMS, [judge], 0, False, "wrong")
     discussion.begin([TASK])
     solutions = [each for group in attempts(SOLVE, [TASK], judge, 1, Random(0)) for each in group.attempts]
     scores = [each for group in judgements(judge) for each in group.attempts]
@@ -63,17 +77,15 @@ def discussed(judge):
 
 READ = {
     "opinions": ("I give it a score of 8.", lambda judge: opinions(judgements(judge)).tolist(), [7 / 9]),
-    "spc": ("The verdict is Correct.", lambda judge: of_steps(judgements(judge)), ["Correct"]),
-    "spell": ("The answer is YES.", lambda judge: of_answers(judgements(judge)[0]), [True]),
-    "search_self_play": ("The answer is YES.", lambda judge: SameMeaning(judge)([TASK], ["7"]), [True]),
+    "spc": ("The verdict is Correct.", criticised, ["read"]),
     "knowrl": (
         "The answer is feasible.",
-        lambda judge: [each.outcome.facts["verdict"] for each in read_verdicts(judgements(judge))[0].attempts],
+        lambda judge: of_verdicts(assess(judgements(judge))),
         ["feasible"],
     ),
     "rise": (
         "The answer is right.",
-        lambda judge: [each.outcome.facts["verdict"] for each in judged(judgements(judge))[0].attempts],
+        lambda judge: of_verdicts(rise.judged(judgements(judge))),
         ["right"],
     ),
     "spar": ("The answer is right.", searched, [True]),

@@ -290,6 +290,18 @@ def test_a_judge_is_asked_where_a_solution_is_in_other_words():
     assert questions_of(Config()).right([task] * 5, said) == [True, False, False, False, False]
 
 
+@pytest.mark.parametrize(("text", "found"), [("The answer is YES", None), ("I looked.\nYES", True)])
+def test_of_a_verdict_that_was_cut_off_only_a_word_alone_counts(text, found):
+    class CutOff:
+        name = "cut off"
+
+        def reply(self, asks):
+            return [Reply(text, self.name, truncated=True) for _ in asks]
+
+    task = questions_of(Config()).problem(1, Random(0))
+    assert SameMeaning(CutOff())([task], ["k1"]) == [found]
+
+
 def test_a_run_with_a_judge_pays_solutions_in_other_words(tmp_path, monkeypatch):
     monkeypatch.setattr(roles, "bind", lambda name, *bound, **more: Prose() if name == "judge" else bound[2])
     Spoken(monkeypatch, good_proposer, lambda ask: by_seed(ask) + (" or so" if ask.past else ""))

@@ -277,3 +277,13 @@ def test_a_judge_that_can_learn_from_no_verdict_is_told_of():
     assert after(2, 4) == after(2, 5, learns=False) == after(3, 5) == []
     (message,) = after(2, 5)
     assert "a step allows 2 of its verdicts" in message and "one answer has 3 (--votes)" in message
+
+
+def test_of_a_verdict_that_was_cut_off_only_a_word_alone_counts():
+    class CutOff(Says):
+        def reply(self, asks):
+            return [replace(each, truncated=True) for each in super().reply(asks)]
+
+    judge = CutOff("The answer is YES", "I looked.\nYES")
+    (group,) = attempts(JUDGE, [Task("t", "judgement", "Is it the same?")], judge, 2, Random(0))
+    assert verdicts(group) == [None, True]

@@ -29,7 +29,6 @@ plays both roles; `--attacker adapter` gives the attacker its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.payoff_table import safety_payoff
@@ -40,11 +39,17 @@ from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
 from redqueen.questions.small.red_words import find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
-from redqueen.recipes.adversaries.self_redteam.steps import Watched, judge_named, matches_dealt, paid, who_learns
+from redqueen.recipes.adversaries.self_redteam.steps import (
+    Attacker,
+    judge_named,
+    matches_dealt,
+    paid,
+    who_learns,
+)
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner, NoSolver
 from redqueen.settings.learning_step import LearningStep
-from redqueen.settings.limits import Amount, Count, NotWith, Share
+from redqueen.settings.limits import Amount, Count, Share
 from redqueen.settings.roles import Cast, Peer
 from redqueen.settings.update import Update
 
@@ -52,7 +57,7 @@ from redqueen.settings.update import Update
 @dataclass(frozen=True)
 class Config:
     learner: NoSolver = Learner(model="smollm2-135m")
-    attacker: Annotated[Peer, NotWith("vanilla", 1.0)] = Peer()
+    attacker: Attacker = Peer()
     defender: Peer = Peer()
     prompts: str = "red_team"
     """a world with a rule (red_team, red_styles), or a file of prompts that are harmful or benign"""
@@ -89,10 +94,9 @@ def train(config: Config, run: Run) -> Policy:
     step = LearningStep(config, learners, key=by_role, imitation=config.imitation)
     answers = next((policy for policy in learners if policy is cast["defender"]), cast.policy)
     measures = [HeldOutAttacks(world, answers, config.problems, judge.classifier, seed=run.tests)]
-    watched = Watched()
     run.show("payoffs", pays.rewards.table())
 
-    for _ in run.steps(config.steps, learners, [*judge.counted, watched, *step.parts], measures):
+    for _ in run.steps(config.steps, learners, [*judge.parts, *step.parts], measures):
         matches = matches_dealt(world, cast, config.matches_per_step, config.benign, config.vanilla, run.rng)
         episodes = judge(play(matches, run.rng))
         trajectories = score(episodes, pays)
@@ -104,7 +108,7 @@ def train(config: Config, run: Run) -> Policy:
             batch = step.pack(own, advantages, shown)
             metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
-        run.note(watched(episodes) | judge.metrics())
+        run.note(judge.figures(episodes))
     return answers
 
 

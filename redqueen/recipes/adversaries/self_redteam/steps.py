@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
+from typing import Annotated
 
 import numpy as np
 
@@ -15,15 +16,17 @@ from redqueen.credit.payoff_table import verdict_of
 from redqueen.credit.rewards import spoken_by
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
-from redqueen.protocols import Player, Policy, has
+from redqueen.protocols import Player, Policy, Resumable, has
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.guards import Guard
 from redqueen.questions.small.red_words import RedTeamWorld, RuledWorld
-from redqueen.settings.roles import SHARED, Cast
+from redqueen.settings.limits import NotWith
+from redqueen.settings.roles import SHARED, Cast, Peer
 from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 MISSES = ":misses="
 ASKED = "judge:"
+Attacker = Annotated[Peer, NotWith("vanilla", 1.0)]  # who speaks where not all seeds are answered as they stand
 TIES = Alarm(
     "ties",
     "game/ties",
@@ -81,15 +84,36 @@ def _rounded(amount: float, rng: Random) -> int:
     return int(amount) + (rng.random() < amount - int(amount))
 
 
+class Watched(Ringing):
+    """The figures of each step, and alarms where most matches are ties or end at a broken format."""
+
+    def __init__(self) -> None:
+        self._alarms = Alarms([TIES, BROKEN], quiet=True)
+
+    def __call__(self, episodes: Sequence[Episode]) -> Metrics:
+        found = figures(episodes)
+        return found | self._alarms.observe({name: float(value) for name, value in found.items()})
+
+
 @dataclass(frozen=True)
 class Judge:
-    """Labels the matches that a classifier is given (`judged`); `counted` are its parts that are resumed."""
+    """Labels the matches that a classifier is given (`judged`); `counted` are guards among its parts."""
 
     classifier: SafetyClassifier
     counted: tuple[Guard, ...] = ()
+    watched: Watched = field(default_factory=Watched)
+
+    @property
+    def parts(self) -> list[Resumable]:
+        """What is resumed, and rings."""
+        return [*self.counted, self.watched]
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Episode]:
         return judged(episodes, self.classifier)
+
+    def figures(self, episodes: Sequence[Episode]) -> Metrics:
+        """The figures of a step, whose matches it has judged, and how often a model was asked."""
+        return self.watched(episodes) | self.metrics()
 
     def metrics(self) -> Metrics:
         """Figures of how often a model was asked as the judge; none where the judge is no model."""
@@ -191,17 +215,6 @@ def figures(episodes: Sequence[Episode]) -> Metrics:
     }
     metrics: Metrics = {name: mean_of(values) for name, values in found.items() if values}
     return metrics | ({"game/attack_diversity": Mean(diversity(attacks), len(attacks))} if len(attacks) > 1 else {})
-
-
-class Watched(Ringing):
-    """The figures of each step, and alarms where most matches are ties or end at a broken format."""
-
-    def __init__(self) -> None:
-        self._alarms = Alarms([TIES, BROKEN], quiet=True)
-
-    def __call__(self, episodes: Sequence[Episode]) -> Metrics:
-        found = figures(episodes)
-        return found | self._alarms.observe({name: float(value) for name, value in found.items()})
 
 
 def diversity(texts: Sequence[str]) -> float:

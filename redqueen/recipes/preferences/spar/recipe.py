@@ -30,7 +30,6 @@ An edit whose criticisms cannot be read is left out and counted. Refiner data ar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import held_out
@@ -47,7 +46,7 @@ from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.preferences.spar.steps import Keep, Refining, Search
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Amount, Count, NotWith, Positive
+from redqueen.settings.limits import Amount, Count, Positive
 from redqueen.settings.roles import Cast, Refiner
 
 
@@ -64,7 +63,7 @@ class Config:
     attempts: Count = 5  # replies to each
     votes: Count = 5  # criticisms of each reply and edit
     branch: Count = 3  # edits of a reply
-    beam: Annotated[Count, NotWith("depth", 1)] = 2  # edits of a level that are edited next
+    beam: Count = 2  # edits of a level that are edited next
     depth: Count = 3  # levels
     pairs_per_update: Count = 16
     passes: Count = 4  # over the pairs of an iteration, at most

@@ -69,6 +69,37 @@ def test_a_run_of_questions_has_a_report(run, capsys):
     assert "Write a sum." in Path(capsys.readouterr().out.strip()).read_text()
 
 
+GRPO = ["train", "grpo", *TINY, "--steps", "1", "--tasks", "2", "--attempts", "2", "--problems", "2"]
+
+
+def test_an_answer_that_was_cut_off_has_the_verdict_of_the_run_in_what_is_measured_later(tmp_path, capsys):
+    unsure, same = str(tmp_path / "unsure"), str(tmp_path / "same")
+    for folder in (unsure, same):
+        words = ["--questions", "sums", "--truncated-score", "unknown", "--output", folder]
+        assert main([*GRPO, *words, "--max-completion-length", "1"]) == 0
+    final = json.loads((tmp_path / "unsure" / "final.json").read_text())
+    assert final["accuracy_unknown"] > 0.9
+    capsys.readouterr()
+    assert main(["evaluate", unsure]) == 0
+    told = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines() if line.split()[1:]}
+    assert float(told["accuracy_unknown"]) > 0.9
+    assert main(["compare", unsure, same]) == 0
+    shown = capsys.readouterr()
+    assert "unknown unknown" in " ".join(shown.out.split())
+    assert "may have been trained" not in shown.err
+
+
+@pytest.mark.parametrize(("changed", "to"), [("--questions", "tool_sums"), ("--problems", "1")])
+def test_problems_that_another_run_may_have_learned_are_said(changed, to, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    other = [*GRPO, "--questions", "sums"]
+    other[other.index(changed) + 1] = to
+    assert main([*GRPO, "--questions", "sums", "--output", str(first)]) == 0
+    assert main([*other, "--output", str(second)]) == 0
+    with pytest.warns(UserWarning, match=f"those that {first} held out: {second} may have been trained on some"):
+        main(["compare", str(first), str(second), "--matches", "1"])
+
+
 def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
     assert main(["train", "absolute_zero", *TINY, "--questions", "summs"]) == 2
     assert "there is no question set 'summs'; did you mean sums" in capsys.readouterr().err

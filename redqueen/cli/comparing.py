@@ -8,7 +8,7 @@ from functools import partial
 from math import isnan
 from pathlib import Path
 from random import Random
-from typing import Annotated
+from typing import Annotated, Any
 from warnings import warn
 
 import numpy as np
@@ -27,7 +27,15 @@ from redqueen.markup import speaker_line, visible
 from redqueen.measures.side_by_side import Crossing, SideBySide, side_by_side
 from redqueen.protocols import Game, Questions
 from redqueen.questions.asking import SOLVE, graded
-from redqueen.runs.folder import measured_player, settings, stored_games, stored_questions, stored_tests
+from redqueen.runs.folder import (
+    games_named,
+    measured_player,
+    settings,
+    stored_games,
+    stored_questions,
+    stored_tests,
+    stored_truncated,
+)
 from redqueen.runs.named_players import find_player, mind_of
 from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import RedQueenError, Task
@@ -74,7 +82,7 @@ def _compared(options: CompareOptions) -> Iterator[SideBySide]:
         raise RedQueenError("name the game: --game kuhn_poker")
     questions = stored_questions(known[0]) if options.game is None else None
     if questions is not None:
-        if len({settings(run).get("tests", 0) for run in known}) > 1:
+        if len({_held_out_by(run) for run in known if not games_named(settings(run))}) > 1:
             warn(
                 f"the problems are those that {known[0]} held out: {known[1]} may have been trained on some",
                 stacklevel=2,
@@ -88,6 +96,12 @@ def _compared(options: CompareOptions) -> Iterator[SideBySide]:
     for game in games:
         tasks = Enumerated(game.tasks()).draw(options.matches, Random(derive(options.seed, "tasks")))
         yield _in_game(options, game, tasks, known)
+
+
+def _held_out_by(run: Path) -> tuple[Any, ...]:
+    """What decides which problems a run kept from its training."""
+    found = settings(run)
+    return found["config"].get("questions"), found["config"].get("problems"), found.get("tests", 0)
 
 
 def one_in_the_report(games: Sequence[Game]) -> None:
@@ -113,7 +127,7 @@ def _in_game(
         (mind_of(players[0]), mind_of(players[1])),
         options.seed,
         find_player(options.against, game) if options.against else None,
-        list if questions is None else partial(graded, questions),
+        list if questions is None else partial(graded, questions, truncated=stored_truncated(known[0])),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from redqueen.chance import derive
 from redqueen.credit.outcomes import result
@@ -30,15 +30,23 @@ from redqueen.settings.renamed import renamed
 from redqueen.trust.door import Untrusted, shut
 from redqueen.trust.no_links import refuse_foreign, write_new, write_whole
 from redqueen.trust.reading import as_object, mismatch, read_json, read_text
-from redqueen.types import Damaged, Episode, RedQueenError, Seat, Task
+from redqueen.types import Damaged, Episode, RedQueenError, Seat, Task, Truncated
 
 T = TypeVar("T")
 _HELD_OUT = Value(  # of each level; they are held in memory, whatever is asked of them then
     "a whole number from 1 to 1,000,000", lambda value: type(value) is int and 1 <= value <= 1_000_000
 )
+_CUT_OFF = Value(f"one of {', '.join(get_args(Truncated))}", get_args(Truncated).__contains__)
 SETTINGS = {  # what a `config.json` must hold
     "recipe": str,
-    "config": {"game?": str, "games?": [str], "questions?": str, "steps?": int, "problems?": _HELD_OUT},
+    "config": {
+        "game?": str,
+        "games?": [str],
+        "questions?": str,
+        "steps?": int,
+        "problems?": _HELD_OUT,
+        "truncated_score?": _CUT_OFF,
+    },
     "seed": int,
     "tests?": int,
     "schedule": dict,
@@ -249,7 +257,13 @@ def stored_measure(folder: Path, questions: Questions, policy: Policy, most: int
     tests = stored_tests(folder, questions, most)
     if not tests:
         raise RedQueenError(f"{folder} names no questions to measure it by: train with some, as --questions")
-    return HeldOut(questions, measured_player(folder, policy), tests, seed=seed)
+    return HeldOut(questions, measured_player(folder, policy), tests, seed=seed, truncated=stored_truncated(folder))
+
+
+def stored_truncated(folder: Path) -> Truncated:
+    """The verdict of a run on an answer that was cut off."""
+    found: Truncated = settings(folder)["config"].get("truncated_score", "wrong")
+    return found
 
 
 def measured_player(folder: Path, policy: Player) -> Player:

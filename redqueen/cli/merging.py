@@ -47,7 +47,7 @@ def merge(words: Sequence[str]) -> None:
     with saving(options.folder):
         options.folder.mkdir(parents=True, exist_ok=True)
         gap = policy.save_merged(options.folder)
-        write_whole(options.folder, "README.md", _card(options.run, found, policy.version))
+        write_whole(options.folder, "README.md", _card(options.run, found, policy.version, options.step))
     print(f"{options.run}, after {policy.version} updates: written to {options.folder}")
     said = f"read again by transformers it rates a token {gap:.1e} nats otherwise than the run's policy, at most"
     if gap > ROUNDING:
@@ -55,14 +55,19 @@ def merge(words: Sequence[str]) -> None:
     print(said)
 
 
-def _card(run: Path, found: Mapping[str, Any], updates: int) -> str:
-    """The model card: what the model was, how it was trained, what was measured."""
+def _card(run: Path, found: Mapping[str, Any], updates: int, step: int | None) -> str:
+    """The model card: what the model was, how it was trained, what was measured; figures of the end are of it
+    alone, not of one after fewer steps."""
     name = found["config"]["learner"]["model"]
     base = HUB_NAMES.get(name, name)
     head = ["library_name: transformers", "tags: [redqueen, self-play]", "pipeline_tag: text-generation"]
     if base.count("/") == 1 and not base.startswith("."):  # a name on the hub
         head.insert(0, f"base_model: {base}")
-    measured = [numbers(line) for line in (*read_metrics(run)[:1], *filter(None, [read_final(run)]))]
+    last = read_final(run)
+    none = "Nothing was measured after the last update: the run was not finished."
+    if last and step not in (None, last["step"]):
+        none, last = f"What the run measured last is of its model after {last['step']} steps, not of this one.", {}
+    measured = [numbers(line) for line in (*read_metrics(run)[:1], *filter(None, [last]))]
     rows = []
     if len(measured) == 2:
         start, end = measured
@@ -84,7 +89,7 @@ def _card(run: Path, found: Mapping[str, Any], updates: int) -> str:
         " ".join(map(str, found.get("command", ["redqueen", "train", found["recipe"]]))),
         "```",
         "",
-        *([*rows, ""] if rows else ["Nothing was measured after the last update: the run was not finished.", ""]),
+        *([*rows, ""] if rows else [none, ""]),
         f"Made with {versions}.",
         "",
         "<details><summary>Settings</summary>",

@@ -108,6 +108,19 @@ def test_the_model_card_says_what_was_trained_how_and_what_came_of_it(folder, tm
     assert f"| exploitability | {first['exploitability']:.4g} | {final['exploitability']:.4g} |" in card
 
 
+def test_the_card_of_an_older_checkpoint_has_no_figures_of_the_newest(folder, tmp_path):
+    run = tmp_path / "run"
+    assert main([*TRAIN, "--model", str(folder), "--checkpoint-every", "1", "--output", str(run)]) == 0
+    final = json.loads((run / "final.json").read_text())
+    cards = {}
+    for step in ("1", "2"):
+        assert main(["merge", str(run), str(tmp_path / step), "--step", step]) == 0
+        cards[step] = (tmp_path / step / "README.md").read_text()
+    assert f"| {final['exploitability']:.4g} |" in cards["2"]
+    assert "for 1 updates" in cards["1"] and "| figure |" not in cards["1"]
+    assert "is of its model after 2 steps, not of this one" in cards["1"]
+
+
 def test_what_cannot_be_merged_is_one_line(folder, tmp_path, capsys):
     table, run = tmp_path / "table", tmp_path / "run"
     assert main([*TRAIN[:-2], "--output", str(table)]) == 0

@@ -689,6 +689,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("tournament uniform honest --game kuhn_poker --matches 3", "even"),
         ("tournament uniform honest --game kuhn_poker --matches -2", "even"),
         ("tournament uniform honest --game kuhn_poker --matches 0", "even"),
+        ("exploitability kuhn_poker --model uniform --seed 1", "--seed has no effect on what is read"),
     ],
 )
 def test_bad_words_get_one_clear_line(words, expected, here, complaint):
@@ -1015,6 +1016,10 @@ def test_what_only_its_recipe_can_measure_is_evaluated_as_it_was_measured(here, 
     text = said("evaluate", "talks")
     assert "talks, after 1 steps" in text and "no_gate/diagnosed" in text
     assert "--matches has no effect here" in complaint("evaluate", "talks", "--matches", "4")
+
+
+def test_no_match_is_none_to_record(run, complaint):
+    assert "--matches must be at least 1, not 0" in complaint("record", "run", "--game", "kuhn_poker", "--matches", "0")
 
 
 def test_a_number_of_problems_must_be_one(run, complaint):

@@ -57,6 +57,11 @@ def test_a_run_of_questions_is_evaluated_on_held_out_problems(run, capsys):
     assert "on sums, after 2 updates" in shown and "accuracy/2_digits" in shown and "pass@8" in shown
 
 
+def test_questions_are_answered_alone(run, capsys):
+    assert main(["evaluate", run, "--against", "nobody"]) == 2
+    assert "answers questions of sums alone, so --against has no effect" in capsys.readouterr().err
+
+
 def test_no_more_problems_are_measured_than_the_run_kept_from_its_training(run):
     domain = find_questions("sums")
     kept = held_out(domain, 2)

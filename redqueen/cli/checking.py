@@ -109,6 +109,8 @@ def check_file(words: Sequence[str]) -> None:
     """Prints what is found in a file of questions, ten of them with what is expected, and with a --model its replies to
     them."""
     options = parse(FileCheck, words, "redqueen check")
+    if options.seed and not options.learner.model:
+        raise RedQueenError("--seed has no effect without a model: it is of the replies of --model")
     spec = as_spec(options.questions, options.file.settings())
     spec, too_long = fitting_file(spec, options.learner)
     if too_long:

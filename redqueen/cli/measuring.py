@@ -178,8 +178,10 @@ def _opposed(game: Game, policy: Policy, options: EvaluateOptions) -> list[Playe
 
 def _evaluate_suites(options: EvaluateOptions) -> None:
     """Prints what a run gained and forgot in others' tests, a table for each suite."""
-    if options.game is not None or options.against != ("uniform",):
+    if options.game is not None or options.against != EvaluateOptions.against:
         raise RedQueenError("a suite asks the model itself: leave out --game and --against")
+    if options.matches != EvaluateOptions.matches:
+        raise RedQueenError("--matches has no effect on a suite, which has documents: --suite-limit")
     asked = {"most": options.suite_limit, "shots": options.suite_shots, "chat": options.suite_chat}
     updates, found = measure_suites(options.run, options.step, options.suite, {**asked, "seed": options.seed})
     for spec, changes in found.items():
@@ -190,9 +192,9 @@ def _evaluate_suites(options: EvaluateOptions) -> None:
 
 def _evaluate_sequence(options: EvaluateOptions) -> None:
     """Prints what became of the task of each run of a sequence."""
-    other = [name for name in ("game", "step", "suite") if getattr(options, name) != getattr(EvaluateOptions, name)]
-    if other or options.against != EvaluateOptions.against:
-        raise RedQueenError(f"--{(other or ['against'])[0]} has no effect with --then: leave it out")
+    for name in ("game", "step", "suite", "suite_limit", "suite_shots", "suite_chat", "against"):
+        if getattr(options, name) != getattr(EvaluateOptions, name):
+            raise RedQueenError(f"--{name.replace('_', '-')} has no effect with --then: leave it out")
     runs = [options.run, *options.then]
     beside = beside_experts(runs, options.experts) if options.experts else []  # before anything is measured anew
     _print_players("one after the other", SEQUENCE, sequence(runs, options.matches, options.seed), texts=3)
@@ -216,7 +218,9 @@ def _measured(figures: Metrics, bases: Mapping[str, Basis]) -> Table:
 
 
 def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
-    """Prints the accuracy of a run's learner on held-out questions."""
+    """Prints the accuracy of a run's learner on held-out questions. Raises RedQueenError for opponents."""
+    if options.against != EvaluateOptions.against:
+        raise RedQueenError(f"{options.run} answers questions of {questions.name} alone, so --against has no effect")
     policy = stored_policy(options.run, options.step)
     console = Console()
     console.print(f"{options.run} on {questions.name}, after {policy.version} updates", markup=False, highlight=False)

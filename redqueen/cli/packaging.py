@@ -68,6 +68,8 @@ def exploitability(words: Sequence[str]) -> None:
     """GAME --model MODEL: what a best response would win of it, 0 at an equilibrium"""
     options = parse(ExploitabilityOptions, words, "redqueen exploitability")
     check_settings(options)
+    if options.seed and not options.samples:
+        raise RedQueenError("--seed has no effect on what is read from probabilities: it is of replies, --samples 32")
     game = find_game(options.game)
     player = find_player(options.model, game)
     with telling("listing the histories of the game"):

@@ -17,7 +17,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.play.lockstep import play
 from redqueen.runs.folder import keep_played, settings
 from redqueen.runs.named_players import find_player
-from redqueen.settings.limits import Count, unset
+from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import Match
 
 
@@ -37,6 +37,7 @@ class RecordOptions:
 def record(words: Sequence[str]) -> None:
     """RUN --game GAME [flags]: matches with the model of a run, also of agents that come by themselves, are kept"""
     options = parse(RecordOptions, words, "redqueen record")
+    check_settings(options)
     settings(options.run)
     game = find_game(options.game)
     player = find_player(str(options.run) if options.step is None else f"{options.run}@{options.step}", game)

@@ -214,6 +214,12 @@ def test_code_that_ends_the_process_is_named(tmp_path, capsys):
 
 
 @pytest.mark.skipif(bool(jail.why_not()), reason="this machine has no jail")
+def test_a_seed_is_of_the_replies_of_a_model(tmp_path, capsys):
+    (tmp_path / "mine.jsonl").write_text('{"question": "1+1", "answer": "2"}\n{"question": "2+1", "answer": "3"}\n')
+    assert main(["check", str(tmp_path / "mine.jsonl"), "--seed", "1"]) == 2
+    assert "--seed has no effect without a model" in capsys.readouterr().err
+
+
 def test_a_file_with_a_reference_that_fails_its_tests_is_checked_and_says_so(tmp_path, capsys):
     path = tmp_path / "programs.jsonl"
     rows = [

@@ -96,6 +96,7 @@ def test_curves_of_a_stranger_are_numbers(runs, tmp_path, figures, complaint, ca
     [
         (["shop", "--then", "spiral"], "spiral learned has no figure from 0 to 1"),
         (["shop", "--then", "mail", "--step", "1"], "--step has no effect with --then"),
+        (["shop", "--then", "mail", "--suite-limit", "1"], "--suite-limit has no effect with --then"),
         (["shop", "--then", "nowhere"], "nowhere"),
         (["shop", "--then", "mail", "--experts", "shop"], "--experts names one run for each of the sequence, 2, not 1"),
         (["shop", "--then", "mail", "--experts", "shop", "shop"], "mail learned acting"),

@@ -79,6 +79,7 @@ def test_before_is_the_model_as_it_was_before_the_run(run):
         (["--suite", "lm-eval:"], "--suite says who asks what"),
         (["--suite", "lm-eval:x", "--game", "kuhn_poker"], "leave out --game"),
         (["--suite-limit", "4"], "are of a suite"),
+        (["--suite", "lm-eval:x", "--matches", "4"], "--matches has no effect on a suite"),
     ],
 )
 def test_what_is_no_suite_is_one_line(run, words, said, capsys):

@@ -674,6 +674,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("help train spiral", "usage: redqueen help [COMMAND]"),
         ("hepl", "there is no command 'hepl': did you mean help?"),
         ("doctor now", "unknown argument 'now'"),
+        ("replay run --all", "unknown argument '--all': it is one word too many"),
         ("bench kuhn", "make experiments NAME="),
         ("play", "GAME is missing"),
         ("play chess", "there is no game 'chess'"),

@@ -37,7 +37,7 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
             raise RedQueenError(f"{word.partition('=')[0]}: {sentence} ({program} --help)")
         if word.partition("=")[0].replace("_", "-").replace("--no-", "--") in VARIANTS:
             raise RedQueenError(f"{word.partition('=')[0]} is no flag any more but a variant: see experiments/")
-        hint = closest(word, known) if word.startswith("-") else "it is one word too many"
+        hint = closest(word, known) if word.startswith("-") and known else "it is one word too many"
         raise RedQueenError(f"unknown argument {word!r}: {hint} ({program} --help)")
     return options
 

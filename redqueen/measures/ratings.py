@@ -69,18 +69,27 @@ def ratings(names: Sequence[str], won: np.ndarray, seed: int, level: float = 0.9
 
 def evolved(scores: np.ndarray, seed: int, level: float = 0.95) -> list[Interval]:
     """The share that alpha-rank gives each player for the mean scores, [P] intervals from [D, P, P] the scores of each
-    deal. They are those of a bootstrap over deals: an edge of a thousandth gives all to one player, and an interval
-    from 0 to 1. They are infinite for fewer than six deals."""
+    deal. They are those of mean scores drawn around these as widely as Student's t, all pairs on the same deals: an
+    edge of a thousandth gives all to one player, and an interval from 0 to 1. They are infinite for fewer than six
+    deals."""
     means = alpha_rank(scores.mean(axis=0))
     if len(scores) < FEWEST_DEALS:
         return [Interval(float(mean), *NOBODY_KNOWS) for mean in means]
-    weights = _weights(len(scores), seed)
-    drawn = np.tensordot(weights / weights.sum(axis=1, keepdims=True), scores, 1)  # [RESAMPLES, P, P]
-    shares = np.array([alpha_rank(each) for each in drawn])
+    shares = np.array([alpha_rank(each) for each in _believed(scores, seed)])
     low, high = np.quantile(shares, [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0)
     return [
         Interval(float(m), float(min(lo, m)), float(max(hi, m))) for m, lo, hi in zip(means, low, high, strict=True)
     ]
+
+
+def _believed(scores: np.ndarray, seed: int) -> np.ndarray:
+    """[RESAMPLES, P, P] mean scores as [D, P, P] deals let one believe: the mean, and the distances of deals from it
+    times normal numbers, over the root of a chi-squared one, so that each score has the distribution of Student's t. A
+    bootstrap of one win and nine draws would never lose."""
+    rng, count = np.random.Generator(np.random.PCG64(derive(seed, "believed"))), len(scores)
+    mean = scores.mean(axis=0)
+    turned = rng.standard_normal((RESAMPLES, count)) / np.sqrt(count * rng.chisquare(count - 1, (RESAMPLES, 1)))
+    return np.asarray(mean + np.tensordot(turned, scores - mean, 1))
 
 
 def _weights(count: int, seed: int) -> np.ndarray:

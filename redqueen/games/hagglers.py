@@ -91,7 +91,7 @@ class Speaker:
 
 @dataclass(frozen=True)
 class Undecided:
-    """An adviser that names one of the lines at random, but never to leave. In free text it names none."""
+    """An adviser that names one of the lines at random, but never to leave. In free text it names none, in one word."""
 
     name: str = "undecided"
 
@@ -100,7 +100,7 @@ class Undecided:
 
     def _said(self, ask: Ask) -> str:
         staying = [line for line in ask.choices if line != WALK]
-        return one_of(staying, uniform(ask.seed)) if staying else "As you like"
+        return one_of(staying, uniform(ask.seed)) if staying else "Anything"
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ The adviser is the planner of PPDPP (arXiv:2311.00262) and the strategist of EPO
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from redqueen.games.talk import GAME, Answer, ask_together, offence, titled, unsaid
 from redqueen.protocols import Play
-from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Seat, Task
+from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 ADVISER, BUYER, SELLER = Seat("adviser"), Seat("buyer"), Seat("seller")
 SELLER_ADVISER = Seat("seller_adviser")
@@ -188,3 +188,9 @@ def advice_in(said: tuple[str, ...], adviser: Seat) -> tuple[str, ...]:
     """The advice that one adviser gave."""
     start = f"{adviser}: "
     return tuple(line.removeprefix(start) for line in said if line.startswith(start))
+
+
+def stood(turns: Sequence[Turn]) -> list[int]:
+    """The places, from 0, of those of a seat's turns after which it was not asked again: an ask that gives a second
+    chance shows what was wrong as well."""
+    return [place for place in range(len(turns)) if place + 1 == len(turns) or len(turns[place + 1].ask.messages) == 1]

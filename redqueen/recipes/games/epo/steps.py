@@ -15,7 +15,7 @@ from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
 from redqueen.credit.rewards import spoken_turns
 from redqueen.games.catalogue import find_game
 from redqueen.games.hagglers import Speaker
-from redqueen.games.price_talk import ADVISER, ADVISERS, ADVISES, BUYER, DEAL, LEAVE, PriceTalk
+from redqueen.games.price_talk import ADVISER, ADVISERS, ADVISES, BUYER, DEAL, LEAVE, PriceTalk, stood
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts, noted
 from redqueen.protocols import AdvantageEstimator, Player
@@ -28,7 +28,7 @@ BY_RULE = Role(SCRIPTED)
 Other = Annotated[Role, Still((SCRIPTED,))]
 """Who does not learn: a rule by default, or a model."""
 Named = Callable[[Episode, Seat, PriceTalk], tuple[int, ...]]
-"""The numbers, from 0, of the turns of an adviser that are critical in a finished talk."""
+"""The numbers, from 0, of the turns of an adviser that are critical in a finished talk, of those that stood."""
 
 
 def critical(episode: Episode, seat: Seat, game: PriceTalk) -> tuple[int, ...]:
@@ -67,13 +67,14 @@ def moves(episode: Episode, game: PriceTalk) -> Iterator[tuple[Seat, int, bool]]
             yield seat, now - offer if offer else 0, False
             offer = now
         else:
-            now = offer if text == DEAL else int(text.split()[-1].rstrip("."))
+            now = offer or price if text == DEAL else int(text.split()[-1].rstrip("."))
             yield seat, price - now, False
             price = now
 
 
-def _turns(episode: Episode, seat: Seat) -> tuple[Turn, ...]:
-    return spoken_turns(episode).get(seat, ())
+def _turns(episode: Episode, seat: Seat) -> list[Turn]:
+    spoken = spoken_turns(episode).get(seat, ())
+    return [spoken[place] for place in stood(spoken)]
 
 
 class Talks:
@@ -185,11 +186,13 @@ def turns_in(text: str, turns: int) -> tuple[int, ...] | None:
 
 def process_and_goal(episode: Episode) -> dict[Seat, np.ndarray]:
     """1 for a critical turn of an adviser, its score (0 to 1) for its last turn if that is not one, and 0 else."""
-    found = {seat: np.zeros(len(turns)) for seat, turns in spoken_turns(episode).items()}
+    spoken = spoken_turns(episode)
+    found = {seat: np.zeros(len(turns)) for seat, turns in spoken.items()}
     for seat in ADVISERS:
-        if len(found.get(seat, ())):
+        if spoken.get(seat):
+            places = stood(spoken[seat])
             found[seat][-1] = min(max(episode.outcome.scores[seat], 0.0), 1.0)
-            found[seat][list(episode.outcome.facts["critical"][seat.role])] = 1.0
+            found[seat][[places[turn] for turn in episode.outcome.facts["critical"][seat.role]]] = 1.0
     return found
 
 

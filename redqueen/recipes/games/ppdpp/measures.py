@@ -10,9 +10,10 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.credit.rewards import spoken_turns
 from redqueen.curricula.dealt import Enumerated
 from redqueen.games.hagglers import Haggler, Speaker, answered, heeded, next_offer
-from redqueen.games.price_talk import ADVISER, DEAL, LEAVE, LINES, RESERVES, PriceTalk
+from redqueen.games.price_talk import ADVISER, DEAL, LEAVE, LINES, RESERVES, PriceTalk, stood
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Player, State
@@ -79,7 +80,7 @@ class Deals:
 
 def return_of(episode: Episode, top: int) -> float:
     """The sum of what the true labels of a talk's turns are worth."""
-    turns, price = len(episode.outcome.facts["advice"]), episode.outcome.facts["price"]
+    turns, price = len(stood(spoken_turns(episode)[ADVISER])), episode.outcome.facts["price"]
     return (turns - 1) * WORTH[NO_DEAL] + WORTH[deal_label(price, top) if price else LOST]
 
 

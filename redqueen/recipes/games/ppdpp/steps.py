@@ -16,7 +16,7 @@ from redqueen.credit.advantages.statistics import GroupRelative, RewardToGo
 from redqueen.credit.rewards import spoken_turns
 from redqueen.games.catalogue import find_game
 from redqueen.games.hagglers import Haggler, Speaker
-from redqueen.games.price_talk import ADVISER, DEAL, LEAVE, PriceTalk
+from redqueen.games.price_talk import ADVISER, DEAL, LEAVE, PriceTalk, stood
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts, noted
 from redqueen.protocols import AdvantageEstimator, Player
@@ -43,6 +43,8 @@ class Talks:
         game = find_game(config.game)
         if not isinstance(game, PriceTalk):
             raise RedQueenError(f"the talk that is planned is price_talk, which --game may change: not {config.game!r}")
+        if game.both:
+            raise RedQueenError("ppdpp plans for the buyer alone: leave out both=true, or take epo, which advises both")
         usual = type(config)()
         for role, name in (("speaker", "obedience"), ("critic", "noise")):
             if getattr(config, role).player != SCRIPTED and getattr(config, name) != getattr(usual, name):
@@ -111,12 +113,12 @@ def about_state(state: str) -> str:
 
 
 def states_of(episode: Episode) -> list[str]:
-    """The talk after each piece of advice and what was said on it; the last says so where the talk
-    ended without a deal."""
+    """The talk after each piece of advice that stood and what was said on it; the last says so where the talk ended
+    without a deal."""
     said = list(episode.outcome.facts["history"])
     ends = [place for place, line in enumerate(said) if line.startswith("seller: ") or line == f"buyer: {LEAVE}"]
     found = ["\n".join(said[: end + 1]) for end in ends]
-    advised = len(spoken_turns(episode)[ADVISER])
+    advised = len(stood(spoken_turns(episode)[ADVISER]))
     found += ["\n".join(said)] * (advised - len(found))  # a turn in which somebody broke the rules
     return found if episode.outcome.facts["price"] else [*found[:-1], f"{found[-1]}\n{OVER}".lstrip()]
 
@@ -145,9 +147,11 @@ def beside(label: str) -> str:
 
 
 def worth_of_turns(episode: Episode) -> dict[Seat, np.ndarray]:
-    """What the critic's votes on each turn are worth, for the adviser; nothing for the others, who do not learn."""
-    found = {seat: np.zeros(len(turns)) for seat, turns in spoken_turns(episode).items()}
-    found[ADVISER] = np.array(episode.outcome.facts["worth"], dtype=np.float64)
+    """What the critic's votes on each turn are worth, for the adviser; nothing for a turn after which it was asked
+    again, and for the others, who do not learn."""
+    spoken = spoken_turns(episode)
+    found = {seat: np.zeros(len(turns)) for seat, turns in spoken.items()}
+    found[ADVISER][stood(spoken[ADVISER])] = episode.outcome.facts["worth"]
     return found
 
 

@@ -123,6 +123,28 @@ def test_the_last_turn_earns_the_score_unless_it_is_critical():
     assert process_and_goal(episode)[ADVISER] == pytest.approx([0.0, 6 / 9])
 
 
+def test_a_strategy_after_which_its_adviser_is_asked_again_is_no_turn_of_the_talk():
+    cast = {"adviser": Scripted(("oops", "anchor", "concede")), "seller_adviser": Constant("firm")}
+    cast |= {"buyer": Scripted(("I offer 1.", "I leave.")), "seller": Constant("I ask 8.")}
+    (episode,) = play([Match(PriceTalk(both=True, retries=1), GAME.tasks()[0], cast)], Random(0))
+    (judged,) = talks().judged([episode], Random(0))
+    assert process_and_goal(judged)[ADVISER].tolist() == [0.0, 1.0, 0.0]  # the seller comes down after "anchor"
+    assert everywhere(episode, ADVISER, GAME) == (0, 1)
+
+
+def test_a_seller_that_agrees_to_no_offer_comes_no_nearer():
+    game = PriceTalk(both=True, listed=False)
+    assert critical(talk(("Well, well.",), ("Deal.",), game), ADVISER, game) == ()
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_nobodys_advice_in_free_text_keeps_to_any_number_of_words(words):
+    cast = dict.fromkeys(("adviser", "seller_adviser"), Undecided()) | dict.fromkeys(("buyer", "seller"), Speaker(0.9))
+    game = PriceTalk(both=True, words=words)
+    episodes = play([Match(game, task, cast) for task in game.tasks()], Random(0))
+    assert not any("forfeit" in each.outcome.facts for each in episodes)
+
+
 def test_the_learner_advises_both_sides_by_turns():
     table = talks()
     casts = [match.cast for match in table.matches(GAME.tasks()[:1] * 4, Uniform())]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from redqueen.games.hagglers import Haggler, Speaker, answered, next_offer
-from redqueen.games.price_talk import LINES, PriceTalk
+from redqueen.games.price_talk import ADVISER, LINES, PriceTalk
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Scripted, Uniform
 from redqueen.recipes.games.ppdpp.measures import best_return, return_of
@@ -149,6 +149,26 @@ def test_what_is_said_in_a_talk_cannot_speak_as_its_critic(text):
     assert between_last_fences(about_state(state)) == [state]
 
 
+def test_a_reply_after_which_the_planner_is_asked_again_earns_nothing_and_shifts_nothing():
+    seats = {
+        "adviser": Scripted(("oops", "anchor", "concede")),
+        "buyer": Scripted(("I offer 1.", "I offer 2.")),
+        "seller": Scripted(("I ask 9.", "Deal.")),
+    }
+    matches = [Match(PriceTalk(retries=1), GAME.tasks()[0], seats)]
+    (judged,) = talks(noise=0.0).judged(play(matches, Random(0)), Random(0))
+    assert worth_of_turns(judged)[ADVISER] == pytest.approx([0.0, -0.1, 1.0])
+    assert return_of(judged, 10) == pytest.approx(0.9)
+
+
+def test_what_a_talk_would_have_paid_counts_the_turn_in_which_its_planner_broke_the_rules():
+    for said, worth in ((("oops",), [-1.0]), (("firm", "oops"), [-0.1, -1.0])):
+        seats = {"adviser": Scripted(said), "buyer": Constant("I offer 3."), "seller": Constant("I ask 9.")}
+        (judged,) = talks(noise=0.0).judged(play([Match(GAME, GAME.tasks()[0], seats)], Random(0)), Random(0))
+        assert worth_of_turns(judged)[ADVISER] == pytest.approx(worth)
+        assert return_of(judged, 10) == pytest.approx(sum(worth))
+
+
 def test_a_speaker_that_never_keeps_to_the_rules_is_told_so():
     table = talks()
     table.speaker = Constant("I could pay 4, my friend.")
@@ -174,6 +194,7 @@ def test_the_best_planner_is_better_than_any_single_line_whose_return_is_what_is
     ("changes", "said"),
     [
         ({"game": "kuhn_poker"}, "not 'kuhn_poker'"),
+        ({"game": "price_talk:both=true"}, "leave out both=true"),
         ({"speaker": Role("frozen"), "obedience": 0.5}, "--obedience has no effect"),
     ],
 )

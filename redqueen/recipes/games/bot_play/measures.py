@@ -14,7 +14,7 @@ from redqueen.games.critique import EXPERT
 from redqueen.games.talk import number_of
 from redqueen.play.lockstep import play
 from redqueen.protocols import Player, State
-from redqueen.recipes.games.bot_play.steps import Bots, Counting
+from redqueen.recipes.games.bot_play.steps import Bots, Counting, whole_turns
 from redqueen.types import Basis, Episode, Match, Metrics, Turn, mean_of
 
 TURNS = 10
@@ -81,9 +81,5 @@ def _share(episodes: Sequence[Episode]) -> float:
 
 def _said_of(episode: Episode, shown: int) -> list[tuple[str, Turn]]:
     """Each aspect that the expert named in whole turns, with the item that it recommended."""
-    turns, size = spoken_turns(episode)[EXPERT], 1 + shown
-    return [
-        (turns[at].reply.text.strip(), each)
-        for at in range(0, len(turns) // size * size, size)
-        for each in turns[at + 1 : at + size]
-    ]
+    whole = whole_turns(spoken_turns(episode)[EXPERT], shown)
+    return [(first.reply.text.strip(), each) for first, *others in whole for each in others]

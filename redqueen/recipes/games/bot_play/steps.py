@@ -37,6 +37,12 @@ def critiqued(counts: Sequence[float], aspect: int) -> list[float]:
     return found
 
 
+def whole_turns(turns: Sequence[Turn], shown: int) -> list[Sequence[Turn]]:
+    """What an expert said in each turn that it ended, the item first, then its aspects; nothing that was not legal."""
+    legal, size = [turn for turn in turns if turn.reply.text.strip() in turn.ask.choices], 1 + shown
+    return [legal[at : at + size] for at in range(0, len(legal) // size * size, size)]
+
+
 @dataclass(frozen=True)
 class Counting:
     """An expert that learns nothing: it recommends an item with the largest sum of counts over its aspects, and names
@@ -105,9 +111,8 @@ class Bots:
         for each in trajectories:
             if each.seat != EXPERT:
                 continue
-            turns = len(each.turns) // (1 + self.game.shown)
             weights = weights_of(self.game.turns, self._discount) if each.episode.game == self.game.name else [1.0]
-            for number, turn, fitting in self._fitting(each, turns):
+            for number, turn, fitting in self._fitting(each):
                 texts = [text for text in fitting if text in turn.ask.choices]
                 if texts and weights[number] and len(turn.ask.choices) > 1:
                     text = rng.choice(texts)
@@ -116,11 +121,10 @@ class Bots:
                     counts.append(weights[number])
         return found, counts
 
-    def _fitting(self, trajectory: Trajectory, turns: int) -> Iterator[tuple[int, Turn, list[str]]]:
+    def _fitting(self, trajectory: Trajectory) -> Iterator[tuple[int, Turn, list[str]]]:
         """Each of the expert's asks in whole turns, with the number of the turn and what would be a right reply."""
-        wanted, size = trajectory.episode.task.facts["wanted"], 1 + self.game.shown
-        for number in range(turns):
-            first, *others = trajectory.turns[number * size : (number + 1) * size]
+        wanted = trajectory.episode.task.facts["wanted"]
+        for number, (first, *others) in enumerate(whole_turns(trajectory.turns, self.game.shown)):
             yield number, first, [item_named(wanted)]
             about = number_of(first.reply.text.strip()) if self._of == "item" else wanted
             for each in others:

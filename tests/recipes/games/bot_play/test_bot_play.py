@@ -72,6 +72,23 @@ def test_a_talk_that_breaks_off_teaches_its_whole_turns():
     assert weights == [1.0] * 3
 
 
+def test_what_is_not_legal_shifts_no_lesson():
+    legal = ("i3", "a1", "a2", "i4", "a1", "a2", "i5", "a1", "a2")
+    plain, weights = taught(legal)
+    again, same = taught(("oops", *legal[:2], "a1", *legal[2:]), game=replace(GAME, retries=1))
+    assert [reply.text for _, reply in again] == [reply.text for _, reply in plain]
+    assert same == weights
+
+
+def test_an_item_or_an_aspect_that_is_none_ends_the_lessons():
+    assert taught(("i3", "a1", "a2", "oops"))[1] == [1.0] * 3
+    assert taught(("i3", "oops"), game=replace(GAME, shown=0))[1] == [1.0]
+    assert taught(("i3", "a1", "oops"))[1] == []
+    bots = Bots(GAME, TabularPolicy(), 0.9, "item", False)
+    bots.learner = Scripted(("i3", "a1", "oops"), "learner")
+    assert Found(bots, matches=4)()["found"] == 0.0
+
+
 def test_a_first_turn_teaches_the_item_and_its_aspects_whatever_is_recommended():
     learner = TabularPolicy()
     bots = Bots(GAME, learner, 0.9, "item", False)

@@ -27,7 +27,7 @@ class Together:
         heard = self._played([self._cast] * len(self._tasks))
         found: Metrics = {"team_score": mean_of(map(_score, heard))}
         if isinstance(self._game, Relay):
-            said = [each.turns[0].reply.text for each in heard]
+            said = [(each.outcome.facts["history"] or [each.turns[0].reply.text])[0] for each in heard]
             others = [{**self._cast, "planner": Constant(word)} for word in (*said[1:], said[0])]
             found["team_score_unheard"] = mean_of(map(_score, self._played(others)))
         return found

@@ -19,7 +19,7 @@ from redqueen.types import Basis, Episode, Metrics, mean_of
 class Diagnoses:
     """Of talks with the same seeds at every measurement: `diagnosed`, the share that ends with the patient's condition,
     and `questions`, how many were asked; `no_gate/` the same of talks that have no gate, and so no hint. `truthful`:
-    the share of the patient's answers that are true."""
+    the share of the patient's answers that are true. Beside talks of one try stands what the best therapist names."""
 
     def __init__(self, talks: Talks, matches: int = 240, seed: int = 0) -> None:
         self._talks, self._seed = talks, seed
@@ -46,8 +46,9 @@ class Diagnoses:
     def basis(self) -> dict[str, Basis]:
         talks, game = Basis(count=len(self._tasks), of="games"), self._talks.game
         found = dict.fromkeys(("diagnosed", "questions", "no_gate/diagnosed", "no_gate/questions"), talks)
-        best = {f"the best {game.first} questions": best_share(game, game.first)}
-        found["no_gate/diagnosed"] = replace(talks, references=best)
+        if game.tries == 1:
+            best = {f"the best {game.first} questions": best_share(game, game.first)}
+            found["no_gate/diagnosed"] = replace(talks, references=best)
         return found | {"truthful": Basis(count=2 * len(self._tasks), of="games")}
 
     def limit(self, replies: int) -> None:

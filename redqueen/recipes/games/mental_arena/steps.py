@@ -15,7 +15,7 @@ from redqueen.games.talk import number_of
 from redqueen.players.language.reciter import Reader
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Player
-from redqueen.types import Ask, Episode, Match, Metrics, RedQueenError, Reply, Task, Trajectory, mean_of
+from redqueen.types import Ask, Episode, Match, Metrics, RedQueenError, Reply, Task, Trajectory, Turn, mean_of
 
 Keep = Literal["right", "rated", "all"]
 
@@ -77,16 +77,14 @@ class Talks:
 
     def credit(self, trajectories: Sequence[Trajectory], shown: bool) -> list[np.ndarray]:
         """[N] for each trajectory: 1 for the turns that are learned, else 0. Of a talk that is kept these are the
-        questions, the answers, and the belief and the condition that it ended with; where a patient was shown, its
-        answers in all talks."""
-        return [
-            np.array([float(shown or self._learned(each, turn.reply.text.strip())) for turn in each.turns])
-            for each in trajectories
-        ]
+        questions, the answers, and the belief and the condition that it ended with, but nothing that was not legal;
+        where a patient was shown, its answers in all talks."""
+        return [np.array([float(shown or self._learned(each, turn)) for turn in each.turns]) for each in trajectories]
 
-    def _learned(self, trajectory: Trajectory, text: str) -> bool:
-        diagnosis = trajectory.episode.outcome.facts["diagnosis"]
-        return self.kept(trajectory.episode) and (text not in self.game.names() or text == diagnosis)
+    def _learned(self, trajectory: Trajectory, turn: Turn) -> bool:
+        text, diagnosis = turn.reply.text.strip(), trajectory.episode.outcome.facts["diagnosis"]
+        fits = text in turn.ask.choices and (text not in self.game.names() or text == diagnosis)
+        return fits and self.kept(trajectory.episode)
 
     def kept(self, episode: Episode) -> bool:
         """Whether a talk is learned from. One in which a seat broke the rules is not."""

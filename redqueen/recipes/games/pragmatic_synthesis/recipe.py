@@ -17,7 +17,7 @@ Differences: small patterns or a lexicon of your own (`games.by_example`), whose
 sampled example is true and every pattern agrees. Patterns count once that agree with the same of the examples at hand
 (the released code tells them apart by their text, and counts a target that is sampled twice). The listener also learns
 what to think before the first example; the speaker learns the last of a set too, which the released code leaves out.
-Temperature 1 (released code: the most likely 90 %). `--restart False` goes on from round to round. The paper's speaker
+Temperature 1 (released code: the most likely 90 %). `--no-restart` goes on from round to round. The paper's speaker
 and listener are two models: `--speaker separate` (or adapter).
 """
 

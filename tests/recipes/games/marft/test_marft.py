@@ -1,5 +1,6 @@
 """MARFT: the card's vectors, who learns and who does not, credit by actions and by tokens."""
 
+import re
 from dataclasses import replace
 from random import Random
 
@@ -21,7 +22,7 @@ from redqueen.recipes.games.marft.recipe import Config
 from redqueen.recipes.games.marft.steps import AcrossSeats, Agents, at_the_end
 from redqueen.runs.run import read_final
 from redqueen.settings.learner import Learner
-from redqueen.types import Match, RedQueenError
+from redqueen.types import Match, RedQueenError, Reply
 
 TINY = Learner(model="tiny:hidden=16,heads=2")
 GAME = Relay()
@@ -238,3 +239,15 @@ def test_a_solver_that_hears_another_planner_is_back_at_the_start():
     assert measure.basis()["team_score"].references == {"no word that tells anything": 0.25}
     measure.limit(8)
     assert measure.basis()["team_score"].count == 4
+
+
+def test_another_planner_is_heard_in_what_it_said_in_the_end():
+    class Adds:
+        name = "adds"
+
+        def reply(self, asks):
+            sums = [sum(map(int, re.findall(r"(?:says|y is) (\d)", ask.messages[0].text))) for ask in asks]
+            return [Reply(str(found % 4), "adds") for found in sums]
+
+    found = Together(replace(GAME, retries=1), {"planner": Scripted(("oops", "2")), "solver": Adds()})()
+    assert found["team_score_unheard"] == found["team_score"] > 0.0  # the same word in every match

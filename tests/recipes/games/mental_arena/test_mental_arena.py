@@ -71,6 +71,18 @@ def test_of_a_talk_that_is_wrong_nothing_is_learned_unless_all_are_kept():
     assert learned(broken, keep="all") == []
 
 
+def test_what_was_not_legal_is_not_learned_of_a_talk_that_is_right():
+    game = HiddenState(gate="off", retries=1)
+    episode = talk(game, ("Hm.", "s1", "s2", "s3", "s4", "c1"), Constant("yes", "learner"))
+    assert learned(episode, seat=THERAPIST) == ["s1", "s2", "s3", "s4", "c1"]
+
+
+def test_the_best_of_one_try_stands_beside_no_talk_of_several():
+    for tries, known in ((1, True), (2, False)):
+        talks = Talks(HiddenState(tries=tries), Uniform("learner"), True, "right")
+        assert bool(Diagnoses(talks, matches=4).basis()["no_gate/diagnosed"].references) is known
+
+
 def test_a_talk_is_kept_for_its_rating_whether_it_is_right_or_not():
     game = HiddenState(gate="off", tries=2)
     for ratings, kept in ((("8", "9"), True), (("8", "7"), False)):

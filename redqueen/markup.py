@@ -29,6 +29,13 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
+def signed(score: float) -> str:
+    """A score with its sign; a draw is 0, not -0, and a verdict that is not known is said to be so."""
+    if math.isnan(score):
+        return "unknown"
+    return f"{score:+g}" if score else "0"
+
+
 def words(text: str) -> str:
     """The text as escaped HTML."""
     cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
@@ -57,7 +64,7 @@ def episode_as_html(episode: Episode) -> str:
         asked = f"<details style='{_QUIET}'><summary>was shown</summary>{words(shown)}</details>"
         who = f"{words(seat)}<div style='{_QUIET}'>{words(turn.reply.player)} v{turn.reply.version}</div>"
         rows.append((who, f"{asked}{thought}<b>{words(turn.reply.text)}</b>"))
-    scores = ", ".join(f"{words(str(seat))} {episode.outcome.scores[seat]:+g}" for seat in episode.seats)
+    scores = ", ".join(f"{words(str(seat))} {signed(episode.outcome.scores[seat])}" for seat in episode.seats)
     title = f"<b>{words(episode.game)}</b>, task {words(episode.task.id)}, seed {episode.seed}: {scores}"
     return f"<div>{title}{_table((), rows)}</div>"
 

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from redqueen.markup import episode_as_html, run_as_html, speaker_line, visible, words
+from redqueen.markup import episode_as_html, run_as_html, signed, speaker_line, visible, words
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Run, Schedule
 from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Text, ToolCall, ToolResult, Turn
@@ -76,6 +76,10 @@ def test_signs_that_do_not_show_are_shown_by_their_numbers():
 
 def test_a_text_for_a_terminal_is_as_it_is_but_for_what_does_not_show():
     assert visible("<b>\x1b[2J & é") == "<b>⟨U+001B⟩[2J & é"
+
+
+def test_a_score_has_its_sign_unless_nobody_won_or_nobody_knows():
+    assert [signed(score) for score in (1.0, -0.5, 0.0, -0.0, float("nan"))] == ["+1", "-0.5", "0", "0", "unknown"]
 
 
 def test_a_long_text_is_cut_and_says_so():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -20,7 +19,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.games.programmed import as_recorded as said_again
 from redqueen.games.tools import as_recorded as with_recorded_tools
-from redqueen.markup import speaker_line, visible
+from redqueen.markup import signed, speaker_line, visible
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
 from redqueen.players.human import Human
@@ -63,7 +62,7 @@ def play(words: Sequence[str]) -> None:
         you = " (you)" if turn.ask.seat.role in yours else ""
         _print(f"  {line}{you}: {turn.reply.text or NOTHING}")
     for seat in episode.seats:
-        print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role in yours else ''}")
+        print(f"{seat}: {signed(episode.outcome.scores[seat])}{'  (you)' if seat.role in yours else ''}")
     for name, fact in episode.outcome.facts.items():
         _print(f"{name}: {fact}")
     print(f"the same deal again: --seed {seed}")
@@ -172,14 +171,7 @@ def _known(credit: float | None) -> str:
 
 
 def _scores(episode: Episode) -> str:
-    return ", ".join(f"{seat} {_signed(result(episode, seat))}" for seat in episode.seats)
-
-
-def _signed(score: float) -> str:
-    """A score with its sign; a draw is 0, not -0."""
-    if isnan(score):
-        return "unknown"
-    return f"{score:+g}" if score else "0"
+    return ", ".join(f"{seat} {signed(result(episode, seat))}" for seat in episode.seats)
 
 
 def _shown(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from redqueen.games.boards import Frame, frames
 from redqueen.games.hearing import addressed, spoken_to, stated_hearers
-from redqueen.markup import speaker_line
+from redqueen.markup import signed, speaker_line
 from redqueen.players.human import new_messages, numbered
 from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Turn
 from redqueen.views.serve.refusals import Declined
@@ -126,7 +126,7 @@ def _result(sitting: Sitting) -> dict[str, Any]:
     episode = sitting.table.episode()
     return {
         "scores": [
-            [str(seat), f"{episode.outcome.scores[seat]:+g}", seat.role == sitting.role] for seat in episode.seats
+            [str(seat), signed(episode.outcome.scores[seat]), seat.role == sitting.role] for seat in episode.seats
         ],
         "facts": [[str(name), str(fact)] for name, fact in episode.outcome.facts.items()],
         "task": episode.task.id,

@@ -10,8 +10,9 @@ from redqueen.games.connect import Connect
 from redqueen.games.iterated_dilemma import IteratedDilemma
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.leduc_poker import LeducPoker
+from redqueen.games.odd_one_out import OddOneOut
 from redqueen.games.tic_tac_toe import TicTacToe
-from redqueen.players.scripted import Constant, Scripted, Uniform
+from redqueen.players.scripted import Constant, FirstChoice, Scripted, Uniform
 from redqueen.types import Reply
 from redqueen.views.serve.menu import Opponent
 from redqueen.views.serve.refusals import Declined
@@ -207,3 +208,11 @@ def test_what_a_person_is_told_by_another_seat_bears_who_else_heard_it():
     told = [speaker for move in shown(table)["moves"] for speaker, _ in move["shown"]]
     told += [speaker for speaker, _ in shown(table)["ask"]["messages"]] if table.ask else []
     assert set(told) <= {"game", "patient to all", "system", "therapist to all"}
+
+
+def test_a_score_of_nothing_is_without_a_sign():
+    sitting = sat(OddOneOut(), FirstChoice(), role="voter")
+    for entry in ("N/A", "N/A"):
+        sitting.say(entry, sitting.entries)
+    scores = [score for _, score, _ in shown(sitting)["result"]["scores"]]
+    assert scores == ["0", "0", "0", "-0.5", "-0.5"]  # the spy's is minus nothing

@@ -340,6 +340,15 @@ class Forgets(Player, Protocol):
         ...
 
 
+class Trained(OpenPlayer, MayBeClosed, Protocol):
+    """A player that has learned, made of one policy or of several."""
+
+    @property
+    def version(self) -> int:
+        """How many updates it has made."""
+        ...
+
+
 class Policy(OpenPlayer, Forgets, Resumable, Protocol):
     """A player that learns. `learning_rate` may be set between updates."""
 

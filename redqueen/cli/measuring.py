@@ -23,7 +23,7 @@ from redqueen.measures.before_after import HEADINGS as CHANGES
 from redqueen.measures.ladder import Ladder, ladder
 from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
-from redqueen.protocols import Game, Player, Policy, Questions
+from redqueen.protocols import Game, Player, Questions, Trained
 from redqueen.runs.folder import (
     games_named,
     made_game,
@@ -32,6 +32,7 @@ from redqueen.runs.folder import (
     stored_measure,
     stored_policy,
     stored_questions,
+    stored_team,
 )
 from redqueen.runs.named_players import Named, find_player, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
@@ -100,9 +101,11 @@ def _evaluate(options: EvaluateOptions) -> None:
     if not games:
         _evaluate_as_trained(options)
         return
-    policy = stored_policy(options.run, options.step)
-    meeting = [_meeting(game, policy, options, several=len(games) > 1) for game in games]
-    for game, players in zip(games, meeting, strict=True):
+    policies = [stored_team(options.run, game, options.step) for game in games]
+    meeting = [
+        _meeting(game, policy, options, several=len(games) > 1) for game, policy in zip(games, policies, strict=True)
+    ]
+    for game, policy, players in zip(games, policies, meeting, strict=True):
         _evaluate_game(game, policy, players, options)
 
 
@@ -135,7 +138,7 @@ def _evaluate_as_trained(options: EvaluateOptions) -> None:
     console.print(_measured(figures, bases))
 
 
-def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool) -> list[Player]:
+def _meeting(game: Game, policy: Trained, options: EvaluateOptions, several: bool) -> list[Player]:
     """Those who meet in a game; nobody in one that is played alone, nor where a run of `several` games has one whose
     replies are not listed, and whom to meet was not said. Raises RedQueenError for opponents of who plays alone."""
     given = options.against != EvaluateOptions.against
@@ -148,7 +151,7 @@ def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool
     return []
 
 
-def _evaluate_game(game: Game, policy: Policy, players: Sequence[Player], options: EvaluateOptions) -> None:
+def _evaluate_game(game: Game, policy: Trained, players: Sequence[Player], options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
     warn_of_strangers(policy, game, str(options.run), options.run)
@@ -167,7 +170,7 @@ def _evaluate_game(game: Game, policy: Policy, players: Sequence[Player], option
         print(f"{game.name} lists no replies, so that uniform play meets nobody there: name --against WHO")
 
 
-def _opposed(game: Game, policy: Policy, options: EvaluateOptions) -> list[Player]:
+def _opposed(game: Game, policy: Trained, options: EvaluateOptions) -> list[Player]:
     """The policy and those that it meets. Raises RedQueenError if there are none, or for a game that no two play."""
     if not options.against:
         raise RedQueenError(f"name at least one player to meet, as --against: {', '.join(PLAYERS)}")

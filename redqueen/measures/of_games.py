@@ -34,6 +34,7 @@ from redqueen.protocols import (
     StatesBasis,
     StatesInformation,
     StatesZeroSum,
+    Trained,
     has,
     shaped,
 )
@@ -49,7 +50,7 @@ class Exploitability:
     state by how likely it plays to get there: `average_` counts all alike (fictitious play), `late_average_` counts the
     n-th iterate n times (linear averaging, as in CFR+), which forgets a bad start sooner."""
 
-    def __init__(self, tree: GameTree, learner: Policy) -> None:
+    def __init__(self, tree: GameTree, learner: Trained) -> None:
         self._tree = tree
         self._learner = learner
         self._average, self._late_average = AverageStrategy(tree), AverageStrategy(tree)
@@ -131,7 +132,7 @@ class SampledExploitability:
 class MinimaxRegret:
     """How much worse than perfect play the learner's moves are, over all positions of a board game."""
 
-    def __init__(self, game: Game, learner: Policy, max_positions: int = MAX_POSITIONS) -> None:
+    def __init__(self, game: Game, learner: Trained, max_positions: int = MAX_POSITIONS) -> None:
         self._solution = solve(game, max_positions)
         self._learner = learner
 
@@ -157,7 +158,7 @@ class Payoff:
     """The learner's mean score in matches against a player with its 95 % interval (Student's t), each role as often and
     on the same tasks, which are drawn by their weights; with the same seeds at every measurement."""
 
-    def __init__(self, game: Game, learner: Policy, opponent: Player, matches: int, seed: int) -> None:
+    def __init__(self, game: Game, learner: Trained, opponent: Player, matches: int, seed: int) -> None:
         self._game = game
         self._learner = learner
         self._opponent = opponent
@@ -247,7 +248,7 @@ class Success:
     any. One attempt at each of at most `most` tasks, which are dealt by `seed` and the same at every measurement, as
     are the seeds of sampling. Raises RedQueenError where nothing is held out."""
 
-    def __init__(self, game: HoldsOut, learner: Policy, most: int, seed: int) -> None:
+    def __init__(self, game: HoldsOut, learner: Trained, most: int, seed: int) -> None:
         self._game = game
         self._learner = learner
         self._tasks = dealt(game.held_out(), most, seed)
@@ -312,12 +313,21 @@ def exploitability_of_uniform(tree: GameTree) -> float:
     return tree.exploitability(tree.strategy(Uniform()))
 
 
+<<<<<<< HEAD
 def usual_measures(game: Game, learner: Policy, seed: int, matches: int = 128) -> Sequence[Measure]:
     """Exact measures where the game allows them, else the score against uniform play (of a game for one the mean
     score) where replies are listed, else nothing beyond what every step reports; a warning says where a game forgets
     too much for exact ones. A learner that answers in free text is asked instead of read: in a game with few
     information states its exploitability is estimated from what it says. Of a game for one with held-out tasks it is
     how often these are done."""
+=======
+def usual_measures(game: Game, learner: Trained, seed: int, matches: int = 128) -> Sequence[Measure]:
+    """Exact measures where the game allows them, else the score against uniform play where replies are
+    listed, else nothing beyond what every step reports; a warning says where a game forgets too much for exact ones. A
+    learner that answers in free text is asked instead of read: in a game with few information states its
+    exploitability is estimated from what it says. Of a game for one with held-out tasks it is how often these are
+    done."""
+>>>>>>> 7d868bc5 (A run with a policy for each role sits down with all of them: serve, play, tournament and evaluate of marft and hcsp)
     if len(game.roles) == 1 and has(game, HoldsOut):
         return [Success(game, learner, matches, seed)]
     if waits(game):

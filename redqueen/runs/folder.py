@@ -16,8 +16,9 @@ from redqueen.credit.outcomes import result
 from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game, spec_of
 from redqueen.measures.accuracy import HeldOut
+from redqueen.players.by_role import ByRole
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import Game, Player, Policy, Questions, Value, shaped
+from redqueen.protocols import Game, Player, Policy, Questions, Trained, Value, shaped
 from redqueen.questions.asking import seeds_of
 from redqueen.questions.catalogue import find_questions
 from redqueen.records import episode_from_json, episode_to_json
@@ -118,6 +119,27 @@ def stored_policy(folder: Path, step: int | Literal["best", "start"] | None = No
     return policy
 
 
+def stored_team(folder: Path, game: Game, step: int | Literal["best"] | None = None) -> Trained:
+    """The policy of a run, and in the roles of a game for which it trained further policies these: those that its
+    recipe names (`plays`), else those that bear the name of a role."""
+    policy, config = stored_policy(folder, step), settings(folder)
+    chosen = stored_checkpoint(folder, step)
+    plays = _offered(config, "plays") or str
+    kept = {path.name for path in chosen.iterdir() if path.is_dir()} - {"learner"}
+    found: dict[str, Policy] = {}
+    for name in sorted(kept & {plays(role) for role in game.roles}):
+        if (chosen / name / "table.json").exists():
+            found[name] = TabularPolicy()
+        else:
+            learner, _ = _learner_of(folder, config)
+            with shut():
+                found[name] = learner.build_beside(policy, derive(int(config["seed"]), name), name)
+        with fitting(chosen):
+            found[name].load(chosen / name)
+    others = {role: found[plays(role)] for role in game.roles if plays(role) in found}
+    return ByRole(policy, others) if others else policy
+
+
 def stored_checkpoint(folder: Path, step: int | Literal["best"] | None = None) -> Path:
     """The newest checkpoint of a run, the one after `step` updates, or that of the best measurement. Raises
     RedQueenError where there is none, or it is damaged."""
@@ -141,12 +163,19 @@ def stored_checkpoint(folder: Path, step: int | Literal["best"] | None = None) -
 
 def _built(folder: Path, config: Mapping[str, Any]) -> Policy:
     """The learner as the settings of a run make it."""
+    learner, seed = _learner_of(folder, config)
+    with shut():
+        return learner.build(seed)
+
+
+def _learner_of(folder: Path, config: Mapping[str, Any]) -> tuple[Learner, int]:
+    """The settings of a run's learner, and the seed that it is made from."""
     if "learner" not in config["config"]:
         raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
     with shut():
         learner = rebuild(Learner, config["config"]["learner"])
         seed = derive(int(config["seed"]), "learner")  # as every recipe: a tiny model is made from it
-        return replace(learner, sampler=None, sampler_memory=None).build(seed)
+        return replace(learner, sampler=None, sampler_memory=None), seed
 
 
 def stored_game(folder: Path) -> Game:

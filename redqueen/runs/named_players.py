@@ -20,7 +20,7 @@ from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
-from redqueen.runs.folder import games_named, settings, stored_policy
+from redqueen.runs.folder import games_named, settings, stored_team
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 from redqueen.worlds.catalogue import find_world
@@ -84,7 +84,7 @@ def find_player(spec: str, game: Game) -> Player:
         raise RedQueenError(f"there is no player {spec!r}: name {', '.join(PLAYERS)}")
     if step and step != "best" and not step.isdigit():
         raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, or RUN@best, not {spec!r}")
-    policy = stored_policy(Path(folder), "best" if step == "best" else int(step) if step else None)
+    policy = stored_team(Path(folder), game, "best" if step == "best" else int(step) if step else None)
     warn_of_strangers(policy, game, spec, Path(folder))
     return Named(policy, spec)
 

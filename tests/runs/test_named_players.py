@@ -2,20 +2,28 @@
 
 import dataclasses
 import json
+from random import Random
 
 import pytest
 
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.mini_kitchen import MiniKitchen
+from redqueen.games.relay import Relay
 from redqueen.games.stag_hunt import StagHunt
 from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.games.volley import Volley
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import FirstChoice, Uniform
+from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.games import spiral
+from redqueen.recipes.games.hcsp import recipe as hcsp
+from redqueen.recipes.games.marft import recipe as marft
+from redqueen.runs.folder import stored_policy
 from redqueen.runs.named_players import Named, dealt, find_player, mind_of, unnamed, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
 from redqueen.runs.run import Run, Schedule
-from redqueen.types import Ask, Message, RedQueenError, Seat
+from redqueen.types import Ask, Match, Message, RedQueenError, Seat
 
 ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
 
@@ -140,3 +148,48 @@ def test_a_table_is_no_stranger_to_another_deal_of_its_game(run):
     warn_of_strangers(table, game, "run", run)
     with pytest.warns(UserWarning, match="the table of run has no position of stag_hunt"):
         warn_of_strangers(table, StagHunt(), "run", run)
+
+
+def kept(folder, recipe, config):
+    """A run of this recipe, with the settings that its folder names."""
+    recipe.train(config, Run(folder, 0, Schedule(checkpoint_every=config.steps)))
+    name = recipe.__name__.split(".")[-2]
+    settings = {"recipe": name, "config": dataclasses.asdict(config), "seed": 0, "schedule": {}, "versions": {}}
+    (folder / "config.json").write_text(json.dumps(settings))
+    return folder
+
+
+def held(folder, name):
+    """A policy of the newest checkpoint, as it was saved."""
+    policy = TabularPolicy()
+    (checkpoint,) = (folder / "checkpoints").iterdir()
+    policy.load(checkpoint / name)
+    return policy
+
+
+@pytest.mark.parametrize("model", ["tabular", "tiny:hidden=16,heads=2"])
+def test_roles_of_a_run_with_a_policy_each_are_played_by_these(tmp_path, model):
+    learner = marft.Config().learner
+    config = marft.Config(dataclasses.replace(learner, model=model), steps=3, matches_per_step=64)
+    folder, game = kept(tmp_path / "marft", marft, config), Relay()
+    (episode,) = play([Match(game, game.tasks()[6], dict.fromkeys(game.roles, FirstChoice()))], Random(0))
+    asks = [turn.ask for turn in episode.turns]
+    team, alone = find_player(str(folder), game), stored_policy(folder)
+    of_planner, of_solver = mind_of(team).probabilities(asks)
+    assert of_planner == pytest.approx(alone.probabilities(asks[:1])[0])
+    assert of_solver != pytest.approx(alone.probabilities(asks[1:])[0])
+    assert [reply.player for reply in team.reply(asks)] == [str(folder)] * 2
+    if model == "tabular":
+        assert of_solver == pytest.approx(held(folder, "solver").probabilities(asks[1:])[0])
+
+
+def test_a_recipe_says_which_of_its_policies_takes_which_role(tmp_path):
+    config = hcsp.Config(steps=10, drill_steps=2, matches_per_step=8)
+    folder, game = kept(tmp_path / "hcsp", hcsp, config), Volley(remember=False)
+    episodes = play([Match(game, game.tasks()[0], dict.fromkeys(game.roles, Uniform()))] * 32, Random(0))
+    asks = [turn.ask for each in episodes for turn in each.turns]
+    policies = {True: held(folder, "learner"), False: held(folder, "skills")}
+    expected = [policies["captain" in ask.seat.role].probabilities([ask])[0] for ask in asks]
+    found = mind_of(find_player(str(folder), game)).probabilities(asks)
+    assert {("captain" in ask.seat.role) for ask in asks} == {True, False}
+    assert all(one == pytest.approx(other) for one, other in zip(found, expected, strict=True))

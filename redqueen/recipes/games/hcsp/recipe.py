@@ -33,7 +33,7 @@ from redqueen.credit.rewards import score
 from redqueen.play.lockstep import play
 from redqueen.protocols import Measure, Policy
 from redqueen.recipes.games.hcsp.measures import Rivals
-from redqueen.recipes.games.hcsp.steps import Stages, estimator
+from redqueen.recipes.games.hcsp.steps import Stages, estimator, policy_of
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.learning_step import LearningStep
@@ -107,3 +107,8 @@ def train(config: Config, run: Run, measure: Callable[[Stages, int], Measure] = 
             run.report(policy, trajectories, advantages, metrics)
         run.note(stages.observe(matches, episodes))
     return captain
+
+
+def plays(config: Config, role: str) -> str:
+    """The name of the policy that takes a role of the game."""
+    return policy_of(role)

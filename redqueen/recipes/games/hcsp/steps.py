@@ -21,6 +21,7 @@ from redqueen.opponents.payoffs import equilibrium
 from redqueen.opponents.pools import rebuilt, saved
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import AMOUNT, COUNT, SHARE, Player, Policy, Reward, State, shaped
+from redqueen.runs.run import LEARNER
 from redqueen.types import Batch, Episode, Likelihoods, Match, Metrics, RedQueenError, Seat, Task, Trajectory, mean_of
 
 DRILLS, STRATEGY, BOTH = 1, 2, 3  # the stages
@@ -312,6 +313,11 @@ def _rebuilt(captain: Policy, skills: Policy, state: State) -> list[tuple[Policy
 
 def _saved(pairs: Sequence[tuple[Policy, Policy]]) -> dict[str, Any]:
     return {"captains": saved([one for one, _ in pairs]), "skills": saved([two for _, two in pairs])}
+
+
+def policy_of(role: str) -> str:
+    """The name of the policy that takes this role of the game: the captain's is the learner."""
+    return LEARNER if role.endswith(f"_{CAPTAIN}") else "skills"
 
 
 def skill_of(trajectory: Trajectory) -> str:

@@ -208,7 +208,7 @@ class MeanScore:
     verdict, on tasks that are drawn by their weights; `mean_score_unknown`, the share without one, where there are any.
     The same seeds at every measurement."""
 
-    def __init__(self, game: Game, learner: Policy, matches: int, seed: int) -> None:
+    def __init__(self, game: Game, learner: Trained, matches: int, seed: int) -> None:
         self._game = game
         self._learner = learner
         self._matches = matches
@@ -313,21 +313,12 @@ def exploitability_of_uniform(tree: GameTree) -> float:
     return tree.exploitability(tree.strategy(Uniform()))
 
 
-<<<<<<< HEAD
-def usual_measures(game: Game, learner: Policy, seed: int, matches: int = 128) -> Sequence[Measure]:
+def usual_measures(game: Game, learner: Trained, seed: int, matches: int = 128) -> Sequence[Measure]:
     """Exact measures where the game allows them, else the score against uniform play (of a game for one the mean
     score) where replies are listed, else nothing beyond what every step reports; a warning says where a game forgets
     too much for exact ones. A learner that answers in free text is asked instead of read: in a game with few
     information states its exploitability is estimated from what it says. Of a game for one with held-out tasks it is
     how often these are done."""
-=======
-def usual_measures(game: Game, learner: Trained, seed: int, matches: int = 128) -> Sequence[Measure]:
-    """Exact measures where the game allows them, else the score against uniform play where replies are
-    listed, else nothing beyond what every step reports; a warning says where a game forgets too much for exact ones. A
-    learner that answers in free text is asked instead of read: in a game with few information states its
-    exploitability is estimated from what it says. Of a game for one with held-out tasks it is how often these are
-    done."""
->>>>>>> 7d868bc5 (A run with a policy for each role sits down with all of them: serve, play, tournament and evaluate of marft and hcsp)
     if len(game.roles) == 1 and has(game, HoldsOut):
         return [Success(game, learner, matches, seed)]
     if waits(game):

@@ -162,11 +162,6 @@ class Catalogue:
         return value
 
 
-def place_of(name: str) -> str:
-    """The name without its parameters: "quests" of "quests:count=4", of "quests(count=4)" and of itself."""
-    return re.split(r"[(:]", name)[0]
-
-
 def in_brackets(spec: str) -> str:
     """A name whose parameters stand in brackets, "site(shop,20)", as one with a colon, "site:shop,20"; others
     unchanged."""

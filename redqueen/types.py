@@ -6,6 +6,7 @@ row, K legal replies (or legal next tokens) at one position.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -514,6 +515,11 @@ class NonFiniteLoss(RedQueenError):
     def __init__(self, message: str, batch: Batch) -> None:
         super().__init__(message)
         self.batch = batch
+
+
+def place_of(name: str) -> str:
+    """The name without its parameters: "quests" of "quests:count=4", of "quests(count=4)" and of itself."""
+    return re.split(r"[(:]", name)[0]
 
 
 def kind_named(kind: type | tuple[type, ...]) -> str:

@@ -18,7 +18,7 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from redqueen.catalogue import Catalogue, place_of
+from redqueen.catalogue import Catalogue
 from redqueen.chance import derive, uniform
 from redqueen.curricula.held_out import apart_from, held_out, training_levels
 from redqueen.games.acting import Acting, Working
@@ -27,7 +27,7 @@ from redqueen.games.talk import ask, posed
 from redqueen.play.table import Table, waits
 from redqueen.protocols import Game, HoldsOut, Play, Questions, ShowsHow, Visit, World, has
 from redqueen.questions.catalogue import QUESTIONS, find_questions, is_data
-from redqueen.types import SOLVER, Ask, Match, Outcome, RedQueenError, Reply, Seat, Task
+from redqueen.types import SOLVER, Ask, Match, Outcome, RedQueenError, Reply, Seat, Task, place_of
 from redqueen.worlds.catalogue import ADAPTERS as OF_OTHERS
 from redqueen.worlds.catalogue import WORLDS, find_world
 

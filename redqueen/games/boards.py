@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from redqueen.catalogue import place_of
 from redqueen.games.tic_tac_toe import EMPTY, MARKS
-from redqueen.types import Episode, Message
+from redqueen.types import Episode, Message, place_of
 
 Frame = dict[str, Any]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 from warnings import warn
 
-from redqueen.catalogue import place_of
 from redqueen.chance import derive
 from redqueen.games.cooks import KINDS, Cook, Planner
 from redqueen.games.mini_kitchen import MiniKitchen
@@ -22,7 +21,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
 from redqueen.runs.folder import games_named, settings, stored_team
 from redqueen.runs.player_names import PLAYERS
-from redqueen.types import Ask, Match, RedQueenError, Reply, Task
+from redqueen.types import Ask, Match, RedQueenError, Reply, Task, place_of
 from redqueen.worlds.catalogue import find_world
 from redqueen.worlds.embodied import Embodied
 

@@ -19,7 +19,8 @@ def terminal(tmp_path):
     if shutil.which("tmux") is None:
         pytest.skip("NO TMUX: install Debian's tmux to look at what terminals show")
     server = ["tmux", "-L", f"redqueen-{os.getpid()}-{tmp_path.name}", "-f", "/dev/null"]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent), "LANG": "C.UTF-8"}
+    known = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment = known | {"PYTHONPATH": str(Path(__file__).parent.parent), "LANG": "C.UTF-8"}
 
     def look(command, *words, seconds=120.0):
         size = ["-x", str(COLUMNS), "-y", str(LINES)]

@@ -63,6 +63,9 @@ def settings(folder: Path) -> dict[str, Any]:
     """What `config.json` of a run says. Raises RedQueenError for none, and where links in the folder lead out."""
     path = folder / "config.json"
     if not path.is_file():
+        run, at, _ = str(folder).rpartition("@")
+        if at and (Path(run) / "config.json").is_file():
+            raise RedQueenError(f"{folder} names a player, a checkpoint of {run}: here give {run} itself")
         raise RedQueenError(f"{folder} is not a run: it has no config.json (runs are folders such as outputs/spiral-0)")
     refuse_foreign(folder)
     found = read_json(path)

@@ -102,6 +102,15 @@ def test_a_policy_comes_back_as_it_was_saved(tmp_path):
     assert policy.state() == learner.state() == states
 
 
+def test_a_player_that_is_a_checkpoint_is_no_run(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text("{}")
+    with pytest.raises(RedQueenError, match=r"run@best names a player, a checkpoint of .*run: here give .*run itself$"):
+        settings(tmp_path / "run@best")
+    with pytest.raises(RedQueenError, match="other@best is not a run"):
+        settings(tmp_path / "other@best")
+
+
 def test_an_older_checkpoint_comes_back(tmp_path):
     finished(tmp_path, matches_per_step=8)
     assert stored_policy(tmp_path, step=2).version == 2

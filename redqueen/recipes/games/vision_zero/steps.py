@@ -81,7 +81,7 @@ class Alternation:
 
     def observe(self, episodes: Sequence[Episode], groups: Sequence[Group] = ()) -> Metrics:
         """The shares of right and of N/A votes in this step, those that were learned from where there are any, and of
-        tables at which nobody was named, whose clues earn nothing; after them the stage may be another."""
+        tables at which all votes were N/A; after them the stage may be another."""
         stage: Metrics = {"knobs/clue_stage": float(self.clues)}
         told = [
             (vote, called(each.task.facts["spy"])) for each in episodes_of(groups or episodes) for vote in cast(each)
@@ -91,9 +91,10 @@ class Alternation:
         right, unsure = mean_of(vote == spy for vote, spy in told), mean_of(vote == UNSURE for vote, _ in told)
         self.count(right, unsure)
         known, silent = self.averages()
-        silent_tables = mean_of(all(vote == UNSURE for vote in cast(each)) for each in episodes)
         averages = {"knobs/average_right": known, "knobs/average_unsure": silent}
-        return {**stage, "votes/right": right, "votes/unsure": unsure, "votes/silent_tables": silent_tables, **averages}
+        voted = [votes for each in episodes if (votes := cast(each))]  # a broken clue ends a table before its vote
+        tables = {"votes/silent_tables": mean_of(set(votes) == {UNSURE} for votes in voted)} if voted else {}
+        return {**stage, "votes/right": right, "votes/unsure": unsure, **tables, **averages}
 
     def count(self, right: float, unsure: float) -> None:
         """Adds the shares of one step, and turns to the other stage where it is due."""

@@ -112,6 +112,14 @@ def test_matches_without_a_vote_count_for_no_average():
     assert stages.state()["seen"] == 0
 
 
+def test_a_table_that_never_voted_is_no_silent_one():
+    one, other = matches_of(Uniform(), 2)
+    one.outcome.facts["votes"] = dict.fromkeys(one.outcome.facts["votes"], "N/A")
+    other.outcome.facts["votes"] = dict.fromkeys(other.outcome.facts["votes"], "player 1")
+    broken = matches_of(Constant("xyzzy"), 2)
+    assert Alternation(Config()).observe([one, other, *broken])["votes/silent_tables"] == 0.5
+
+
 def test_the_entropy_of_what_civilians_name():
     said = matches_of(Scripted(("colour red",))), matches_of(Uniform(), 200)
     assert named_entropy(said[0]) == 0.0

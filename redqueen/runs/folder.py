@@ -109,24 +109,41 @@ def _tuples(value: Any) -> Any:
 def stored_policy(folder: Path, step: int | Literal["best", "start"] | None = None) -> Policy:
     """The policy of a run as its newest checkpoint has it, the one after `step` updates, that of the best measurement,
     or as it was before the run began."""
-    config = settings(folder)
     if step == "start":
-        return _built(folder, config)
-    chosen = stored_checkpoint(folder, step)
-    policy_folder = chosen / "learner"
-    if not policy_folder.is_dir():
-        raise RedQueenError(f"{chosen} holds no policy called learner")
-    policy = TabularPolicy() if (policy_folder / "table.json").exists() else _built(folder, config)
-    with fitting(chosen):
-        policy.load(policy_folder)
-    return policy
+        return _built(folder, settings(folder))
+    return _from_checkpoint(folder, step, lambda chosen: _policy_of(folder, chosen))
 
 
 def stored_team(folder: Path, game: Game, step: int | Literal["best"] | None = None) -> Trained:
     """The policy of a run, and in the roles of a game for which it trained further policies these: those that its
     recipe names (`plays`), else those that bear the name of a role."""
-    policy, config = stored_policy(folder, step), settings(folder)
+    return _from_checkpoint(folder, step, lambda chosen: _team_of(folder, game, chosen))
+
+
+def _from_checkpoint(folder: Path, step: int | Literal["best"] | None, read: Callable[[Path], T]) -> T:
+    """What `read` makes of the checkpoint, or of the one after it where a run that goes on takes it away meanwhile."""
+    settings(folder)  # refuses what is no run
     chosen = stored_checkpoint(folder, step)
+    try:
+        return read(chosen)
+    except (RedQueenError, OSError):
+        if chosen.is_dir():
+            raise
+    return _from_checkpoint(folder, step, read)
+
+
+def _policy_of(folder: Path, chosen: Path) -> Policy:
+    policy_folder = chosen / "learner"
+    if not policy_folder.is_dir():
+        raise RedQueenError(f"{chosen} holds no policy called learner")
+    policy = TabularPolicy() if (policy_folder / "table.json").exists() else _built(folder, settings(folder))
+    with fitting(chosen):
+        policy.load(policy_folder)
+    return policy
+
+
+def _team_of(folder: Path, game: Game, chosen: Path) -> Trained:
+    policy, config = _policy_of(folder, chosen), settings(folder)
     plays = _offered(config, "plays") or str
     kept = {path.name for path in chosen.iterdir() if path.is_dir()} - {"learner"}
     found: dict[str, Policy] = {}

@@ -11,6 +11,7 @@ import pytest
 from redqueen.games.catalogue import find_game
 from redqueen.games.connect import Connect
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.games import first_steps, mars, spiral
 from redqueen.records import episode_to_json
 from redqueen.runs.checkpoints import checkpoints
@@ -116,6 +117,21 @@ def test_an_older_checkpoint_comes_back(tmp_path):
     assert stored_policy(tmp_path, step=2).version == 2
     with pytest.raises(RedQueenError, match="has no checkpoint at step 3: it has 2, 4"):
         stored_policy(tmp_path, step=3)
+
+
+def test_a_checkpoint_that_goes_while_it_is_read_gives_way_to_the_newest_that_stays(tmp_path, monkeypatch):
+    finished(tmp_path, matches_per_step=8)
+    read = TabularPolicy.load
+
+    def load(self, folder):
+        if (gone := tmp_path / "checkpoints" / "step_000004") in folder.parents:
+            shutil.rmtree(gone)
+        read(self, folder)
+
+    monkeypatch.setattr(TabularPolicy, "load", load)
+    assert stored_policy(tmp_path).version == 2
+    with pytest.raises(RedQueenError, match="has no checkpoint at step 4: it has 2"):
+        stored_policy(tmp_path, step=4)
 
 
 @pytest.mark.slow

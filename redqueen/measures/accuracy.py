@@ -29,6 +29,22 @@ def pass_at(k: int, right: int, tried: int) -> float:
     return 1.0 - comb(tried - right, k) / comb(tried, k)
 
 
+def shares_right(right: np.ndarray, suffix: str = "") -> Metrics:
+    """`accuracy` and `pass@k` of verdicts [tasks, k attempts], NaN where nobody knows, as `HeldOut` measures them; of
+    both also the share that is unknown, where there is any. The names end in `suffix`."""
+    unknown, count = np.isnan(right), right.shape[1]
+    found: Metrics = {f"accuracy_unknown{suffix}": Mean(float(unknown.mean()), unknown.size)} if unknown.any() else {}
+    if unknown.all():
+        return found
+    found[f"accuracy{suffix}"] = Mean(float(np.nanmean(right)), int((~unknown).sum()))
+    told = [row for row in right if np.nansum(row) > 0 or not np.isnan(row).any()]  # one right answer is enough
+    if count > 1 and told:
+        found[f"pass@{count}{suffix}"] = mean_of([pass_at(count, int(np.nansum(row)), count) for row in told])
+    if count > 1 and len(told) < len(right):
+        found[f"pass@{count}_unknown{suffix}"] = Mean(1.0 - len(told) / len(right), len(right))
+    return found
+
+
 ATTEMPTS = 8  # at each held-out problem
 KEPT = 3  # problems of which a reply is kept, to look at
 
@@ -36,7 +52,9 @@ KEPT = 3  # problems of which a reply is kept, to look at
 class HeldOut:
     """A player's answers to held-out tasks at its own temperature, on the same seeds at every measurement:
     `accuracy/LEVEL` (pass@1) and `pass@k/LEVEL`, and both over all levels. Answers of which nobody knows whether they
-    are right are left out; where there are any, `accuracy_unknown` is their share.
+    are right are left out; where there are any, `accuracy_unknown` is their share, and `pass@k_unknown` that of the
+    problems without a right answer of which nobody knows whether one was: these are left out of `pass@k`, which leans
+    upwards by that.
 
     What the question set says of replies besides (`Remarks`) is measured too.
 
@@ -82,8 +100,8 @@ class HeldOut:
         metrics: Metrics = {}
         levels = np.array([level for level, _ in self._tasks])
         for level in dict.fromkeys(levels.tolist()):
-            metrics |= self._figures(right[levels == level], f"/{level}")
-        metrics |= self._figures(right, "")
+            metrics |= shares_right(right[levels == level], f"/{level}")
+        metrics |= shares_right(right)
         metrics |= self._of_remarks(groups)
         return metrics | (self._of_votes(groups, metrics) if self._votes else {})
 
@@ -137,20 +155,6 @@ class HeldOut:
     def training(self, count: int, seed: int, levels: Sequence[str] = ()) -> list[Task]:
         """Up to `count` different problems of each level (default: all for training), none held out."""
         return labelled(self._questions, levels, count, self.tests, seed)
-
-    def _figures(self, right: np.ndarray, suffix: str) -> Metrics:
-        """Of [tasks, attempts]."""
-        unknown = np.isnan(right)
-        found: Metrics = (
-            {f"accuracy_unknown{suffix}": Mean(float(unknown.mean()), unknown.size)} if unknown.any() else {}
-        )
-        if not unknown.all():
-            found[f"accuracy{suffix}"] = Mean(float(np.nanmean(right)), int((~unknown).sum()))
-        told = [row for row in right if np.nansum(row) > 0 or not np.isnan(row).any()]  # one right answer is enough
-        if self._attempts > 1 and told:
-            passed = [pass_at(self._attempts, int(np.nansum(row)), self._attempts) for row in told]
-            found[f"pass@{self._attempts}{suffix}"] = mean_of(passed)
-        return found
 
     def basis(self) -> dict[str, Basis]:
         whole = {"": [task for _, task in self._tasks]}

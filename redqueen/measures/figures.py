@@ -48,6 +48,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("balanced_accuracy", "balanced accuracy on held-out steps", SHARE, "higher"),
         ("boundary_f1", "F1 of tasks that are called feasible", SHARE, "higher"),
         ("boundary_accuracy", "balanced accuracy of what is called feasible", SHARE, "higher"),
+        ("pass@*_unknown", "held-out problems of which nobody knows whether {} attempts solve them", SHARE, ""),
         ("pass@*", "held-out problems solved in {} attempts (pass@{})", SHARE, "higher"),
         ("majority", "held-out accuracy of the majority vote", SHARE, "higher"),
         ("weighted_vote", "held-out accuracy of the weighted vote", SHARE, "higher"),

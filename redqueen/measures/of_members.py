@@ -11,7 +11,7 @@ from redqueen.checks.consensus import distances
 from redqueen.checks.votes import Elect, collective
 from redqueen.credit.outcomes import answers, verdicts, vote
 from redqueen.curricula.held_out import held_out
-from redqueen.measures.accuracy import ATTEMPTS, on_problems, pass_at, within_limit
+from redqueen.measures.accuracy import ATTEMPTS, on_problems, shares_right, within_limit
 from redqueen.measures.judges import auc
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, Questions, State
@@ -24,8 +24,8 @@ from redqueen.types import Basis, Group, Mean, Metrics, mean_of
 class OfMembers:
     """The answers of all members to held-out tasks: `accuracy`, the mean over the members, and `accuracy/NAME` of each;
     `pass@k` and `majority`, means of each by itself; `collective`, the accuracy of the vote of all (a tie is not
-    right), or what `elect` chooses; `room`, how much that is above the accuracy; and if `errors`, `errors_auc`. Left
-    out where nobody knows what is right."""
+    right), or what `elect` chooses; `room`, how much that is above the accuracy; and if `errors`, `errors_auc`. What
+    nobody knows is left out, and its share is in `accuracy_unknown`."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class OfMembers:
         for name, groups in tried.items():
             right = np.array([verdicts(group) for group in groups])
             own = [vote(group, truncated=self._truncated) for group in groups]
-            found |= _figures_of(right, self._attempts, f"/{name}")
+            found |= shares_right(right, f"/{name}")
             found |= share_right(f"majority/{name}", votes_right(self._questions, self._tasks, own, known))
-        for figure in ("accuracy", f"pass@{self._attempts}", "majority"):
+        for figure in ("accuracy", "accuracy_unknown", f"pass@{self._attempts}", "majority"):
             if each_own := [found[f"{figure}/{name}"] for name in tried if f"{figure}/{name}" in found]:
                 found[figure] = mean_of(each_own)
         said = [[answers(group.attempts, self._truncated) for group in column] for column in columns]
@@ -104,15 +104,3 @@ class OfMembers:
 
     def restore(self, state: State) -> None:
         return None
-
-
-def _figures_of(right: np.ndarray, count: int, suffix: str) -> Metrics:
-    """Of [tasks, attempts] verdicts of one member."""
-    known = ~np.isnan(right)
-    if not known.any():
-        return {}
-    found: Metrics = {f"accuracy{suffix}": Mean(float(np.nanmean(right)), int(known.sum()))}
-    whole = [row for row in right if not np.isnan(row).any()]
-    if count > 1 and whole:
-        found[f"pass@{count}{suffix}"] = mean_of([pass_at(count, int(row.sum()), count) for row in whole])
-    return found

@@ -148,9 +148,8 @@ def mean_known(scores: np.ndarray) -> float:
 
 
 def judged_answers(attempts: Played) -> list[Task]:
-    """The task of a judge for each attempt."""
-    episodes = episodes_of(attempts)
-    return [about_answer(episode.task, reply) for episode, reply in zip(episodes, said(episodes), strict=True)]
+    """The task of a judge for each attempt, which sees the whole reply with its working, without its thoughts."""
+    return [about_answer(episode.task, outcomes.whole_reply(episode)) for episode in episodes_of(attempts)]
 
 
 def opinions(judgements: Sequence[Group]) -> np.ndarray:

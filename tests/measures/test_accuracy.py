@@ -1,10 +1,13 @@
 """Accuracy on held-out tasks: the unbiased estimate, and the same tasks and chance at every measurement."""
 
+import math
+
+import numpy as np
 import pytest
 
 from redqueen.chance import uniform
 from redqueen.curricula.held_out import held_out
-from redqueen.measures.accuracy import HeldOut, on_problems, pass_at, within_limit
+from redqueen.measures.accuracy import HeldOut, on_problems, pass_at, shares_right, within_limit
 from redqueen.players.scripted import Constant
 from redqueen.questions.small.sums import Sums
 from redqueen.types import Basis, Refusal, Reply, Task
@@ -74,6 +77,19 @@ def test_without_answers_there_is_no_accuracy_also_of_replies_that_are_cut_off()
     assert found == {"accuracy_unknown": 1.0, "accuracy_unknown/ones": 1.0, "majority_unknown": 1.0}
     known = HeldOut(SUMS, CutOff(), {"ones": [SUMS.task(1, 1)]}, attempts=2, votes=True)()
     assert (known["accuracy"], known["majority"]) == (0.0, 0.0)
+
+
+def test_problems_of_which_nobody_knows_whether_an_attempt_was_right_are_counted():
+    unknown = math.nan
+    solved, lost, open_, cut = [1.0, unknown], [0.0, 0.0], [0.0, unknown], [unknown, unknown]
+    found = shares_right(np.array([solved, lost, open_, cut]), "/ones")
+    assert found == {
+        "accuracy/ones": pytest.approx(1 / 4),
+        "accuracy_unknown/ones": 0.5,
+        "pass@2/ones": 0.5,  # of the first two
+        "pass@2_unknown/ones": 0.5,
+    }
+    assert shares_right(np.array([solved, lost])).keys() == {"accuracy", "accuracy_unknown", "pass@2"}
 
 
 def test_a_coin_passes_more_often_in_eight_attempts_than_in_one():

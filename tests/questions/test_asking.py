@@ -109,6 +109,17 @@ def test_an_opinion_is_the_mean_of_its_judgements_and_none_where_nothing_is_read
     assert [each.outcome.facts["opinion"] for each in group.attempts] == [0.5, None]
 
 
+def test_a_judge_sees_the_working_of_an_answer_and_no_thoughts():
+    class Boxed:
+        name = "boxed"
+
+        def reply(self, asks):
+            return [Reply("19", self.name, thought="Perhaps 20? 12+7 is 19.", working="12+7 is 19.") for _ in asks]
+
+    (shown,) = judged_answers(attempts(SOLVE, [SUMS.task(12, 7)], Boxed(), 1, Random(0)))
+    assert "12+7 is 19.\n19" in shown.prompt and "20" not in shown.prompt
+
+
 def test_what_became_of_the_proposals_is_told_to_the_alarms():
     written = [SUMS.task(12, 7), Refusal("too long"), SUMS.task(1, 1)]
     seen = proposed(written, np.array([[1.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))

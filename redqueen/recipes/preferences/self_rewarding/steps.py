@@ -10,7 +10,7 @@ import numpy as np
 
 from redqueen.checks.judge import Score
 from redqueen.credit.group_rewards import Stated
-from redqueen.credit.outcomes import cut_off, numbers, verdicts
+from redqueen.credit.outcomes import cut_off, numbers, verdicts, whole_reply
 from redqueen.credit.pairs import Pairs, best_and_worst
 from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.curricula.store import TaskStore
@@ -233,7 +233,7 @@ def about_advice(task: Task, usefulness: float | None) -> Task:
 def about_usefulness(chosen: Trajectory, rejected: Trajectory) -> Task:
     """The task of a judge who says how much may be learned from a pair."""
     task = chosen.episode.task
-    better, worse = said([chosen.episode, rejected.episode])
+    better, worse = whole_reply(chosen.episode), whole_reply(rejected.episode)
     rubric = "How well does it teach to prefer the first of two answers to the second?"
     end = "Score it from 1 (useless or the wrong way round) to 10 (clearly right) as <score>5</score>."
     parts = {"Question": asked(task), "First answer": better, "Second answer": worse}

@@ -35,15 +35,14 @@ WISHES = {FEASIBLE: "Write one that you can do.", INFEASIBLE: "Write one that yo
 ALL_FEASIBLE = Alarm(
     "all_feasible",
     "feasible",
-    "{value:.0%} of the tasks are called feasible: one verdict for all is agreement without knowledge (--pay intended)",
+    "{value:.0%} of the tasks are called feasible: one verdict for all is agreement without knowledge{advice}",
     limit=0.7,
     steps=5,
 )
 ALL_INFEASIBLE = Alarm(
     "all_infeasible",
     "feasible",
-    "only {value:.0%} of the tasks are called feasible: one verdict for all is agreement without knowledge (--pay "
-    "intended)",
+    "only {value:.0%} of the tasks are called feasible: one verdict for all is agreement without knowledge{advice}",
     limit=0.3,
     steps=5,
     below=True,
@@ -182,5 +181,6 @@ class Assessments(Ringing):
         """Figures of the last step: the share of proposals that became new tasks (`written`), of verdicts that cannot
         be read (`unread`), the mean share of the commonest verdict (`consistency`), the shares of tasks that are called
         `feasible` and whose verdict is `as_intended`; and the alarms."""
-        known = {name: float(value) for name, value in self._figures.items()}
+        known: dict[str, float | str] = {name: float(value) for name, value in self._figures.items()}
+        known["advice"] = "" if self.assessor.pay == "intended" else " (--pay intended)"
         return self._figures | self._alarms.observe(known)

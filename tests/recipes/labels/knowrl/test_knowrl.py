@@ -140,6 +140,15 @@ def test_alarms_ring_for_one_verdict_for_all_and_not_for_both():
     assert ringing(assessed(2, 0, unread=6), assessed(0, 2, unread=6)) == {"unread_verdicts"}
 
 
+@pytest.mark.parametrize(("pay", "advised"), [("consensus", True), ("intended", False)])
+def test_what_is_set_is_not_advised(pay, advised):
+    heard = Assessments(Sums(), {}, "words", 0.75, pay)
+    for _ in range(6):
+        heard(assessed(4, 0)[1])
+        heard.metrics()
+    assert [("--pay intended" in text) for text in heard.alarms()] == [advised]
+
+
 def test_the_boundary_is_measured_by_f1_and_by_both_classes_alike():
     told, within = np.array([1.0, 1.0, 0.0, 1.0]), np.array([True, True, True, False])
     found = boundary(told, within)

@@ -395,6 +395,14 @@ def test_evaluate_says_on_how_many_problems_a_figure_rests(here, said):
     assert "2 held-out problems × 8 attempts" in said("evaluate", "sums", "--matches", "2")
 
 
+def test_evaluate_tells_pairs_apart_as_the_run_did(here, said):
+    few = ("--steps", "2", "--pairs", "8", "--pairs-per-update", "4", "--max-completion-length", "4")
+    said("train", "dpo", "--model", "tiny", *few, "--problems", "4", "--output", "dpo")
+    final = json.loads(Path("dpo/final.json").read_text())
+    told = next(line for line in said("evaluate", "dpo").splitlines() if "held_out/preference_margin" in line)
+    assert float(told.split()[1]) == pytest.approx(final["held_out/preference_margin"], abs=1e-4)
+
+
 def test_evaluate_reads_a_language_model(here, said):
     said("train", "spiral", "--model", "tiny", "--steps", "1", "--matches-per-step", "2", "--output", "tiny")
     assert "exploitability" in said("evaluate", "tiny", "--matches", "2")

@@ -36,13 +36,16 @@ from redqueen.runs.folder import (
 )
 from redqueen.runs.named_players import Named, find_player, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
-from redqueen.runs.run import bases_of_measures
+from redqueen.runs.run import bases_of_measures, read_final, read_metrics
 from redqueen.runs.train import measured
 from redqueen.settings.limits import Count, Within, check_settings, unset
 from redqueen.types import Basis, Metrics, RedQueenError
 from redqueen.views.headline import in_words
 from redqueen.views.report.collected import write_tournament
 from redqueen.views.terminal import telling
+
+
+OF_RECIPE = "held_out/"  # what the names of figures begin with that `HeldOut` does not measure
 
 
 @dataclass(frozen=True)
@@ -221,7 +224,8 @@ def _measured(figures: Metrics, bases: Mapping[str, Basis]) -> Table:
 
 
 def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
-    """Prints the accuracy of a run's learner on held-out questions. Raises RedQueenError for opponents."""
+    """Prints the accuracy of a run's learner on held-out questions, and what its recipe measures on pairs or judgements
+    that it held out (`held_out/...`). Raises RedQueenError for opponents."""
     if options.against != EvaluateOptions.against:
         raise RedQueenError(f"{options.run} answers questions of {questions.name} alone, so --against has no effect")
     policy = stored_policy(options.run, options.step)
@@ -229,6 +233,16 @@ def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
     console.print(f"{options.run} on {questions.name}, after {policy.version} updates", markup=False, highlight=False)
     measure = stored_measure(options.run, questions, policy, options.matches, options.seed)
     console.print(_measured(measure(), measure.basis()))
+    if any(name.startswith(OF_RECIPE) for name in _figures_of(options.run)):
+        _, figures, bases = measured(options.run, options.step)
+        own = {name: value for name, value in figures.items() if name.startswith(OF_RECIPE)}
+        print("as its recipe measures it:")
+        console.print(_measured(own, bases))
+
+
+def _figures_of(run: Path) -> set[str]:
+    """The names of all figures of a run."""
+    return {name for line in [*read_metrics(run), read_final(run)] for name in line}
 
 
 @dataclass(frozen=True)

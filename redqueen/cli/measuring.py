@@ -44,7 +44,6 @@ from redqueen.views.headline import in_words
 from redqueen.views.report.collected import write_tournament
 from redqueen.views.terminal import telling
 
-
 OF_RECIPE = "held_out/"  # what the names of figures begin with that `HeldOut` does not measure
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from redqueen.chance import derive
 from redqueen.credit.outcomes import result
-from redqueen.measures.intervals import Interval, paired_difference
+from redqueen.measures.intervals import Interval, exact_binomial_interval, paired_difference, student_interval
 from redqueen.play.groups import episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.play.seating import both_seatings
@@ -158,7 +158,19 @@ def _scores(role: str, pairs: Sequence[Pair]) -> RoleScores:
     if not known.any():
         return RoleScores(role, nan, nan, Interval(nan, nan, nan))
     first, second = first[known], second[known]
-    return RoleScores(role, float(first.mean()), float(second.mean()), paired_difference(second, first))
+    verdicts = all("right" in each.outcome.facts for pair in played for each in pair.episodes)
+    better = _of_verdicts(second - first) if verdicts else paired_difference(second, first)
+    return RoleScores(role, float(first.mean()), float(second.mean()), better)
+
+
+def _of_verdicts(gaps: np.ndarray) -> Interval:
+    """The mean of differences [n] of verdicts (1, 0 or -1, or between where several are averaged) and its interval:
+    Student's t; where all are the same, which has no variance, what the exact binomial bound on the share of others
+    leaves."""
+    if np.ptp(gaps):
+        return student_interval(gaps)
+    mean, others = float(gaps[0]), exact_binomial_interval(0, len(gaps)).high
+    return Interval(mean, mean - others * (mean + 1.0), mean + others * (1.0 - mean))
 
 
 def _mean(scores: Sequence[float]) -> float:

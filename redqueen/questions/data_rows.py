@@ -82,9 +82,10 @@ def read_rows(path: Path, split: str = "") -> list[Row]:
         known = ", ".join(_READERS)
         raise RedQueenError(f"{path} is not a data set that can be read: name a file of {known} or a saved folder")
     if not path.is_file():
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
         raise RedQueenError(
-            f"there is no file {path}: a data set is a file of {', '.join(_READERS)} with a column question, prompt or "
-            "messages, or chosen and rejected; or a saved folder"
+            f"there is no file {path}{where}: a data set is a file of {', '.join(_READERS)} with a column question, "
+            "prompt or messages, or chosen and rejected; or a saved folder"
         )
     try:
         if is_hollow(path.stat()):

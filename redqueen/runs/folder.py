@@ -275,13 +275,19 @@ def games_named(found: Mapping[str, Any]) -> list[str]:
 
 def stored_questions(folder: Path) -> Questions | None:
     """The question set that a run was about, by its settings or as its recipe makes it (`questions_of`); None for a run
-    of games."""
+    of games. Raises RedQueenError where they are no longer there."""
     found = settings(folder)
     with shut():
         if found["config"].get("game"):  # in place of questions
             return None
         if "questions" in found["config"]:
-            return find_questions(found["config"]["questions"])
+            spec = found["config"]["questions"]
+            try:
+                return find_questions(spec)
+            except Untrusted:
+                raise
+            except RedQueenError as error:
+                raise RedQueenError(f"{folder} was trained on {spec!r}: {error}") from None
         try:
             offered = _offered(found, "questions_of")
         except Untrusted:

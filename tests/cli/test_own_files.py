@@ -75,6 +75,9 @@ def test_a_recipe_is_trained_on_a_file_and_its_folder_says_how(tmp_path, capsys)
     assert spec == f"dataset:path={file},question=frage,answer=antwort,held_out=0.25"
     assert main(["evaluate", str(run), "--matches", "2"]) == 0
     assert "accuracy/held_out" in capsys.readouterr().out
+    Path(file).unlink()
+    assert main(["evaluate", str(run)]) == 2
+    assert f"{run} was trained on {spec!r}: there is no file {file}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

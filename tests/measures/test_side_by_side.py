@@ -142,6 +142,19 @@ def test_answers_to_questions_are_scored_by_whoever_can():
     assert (scores.role, scores.first, scores.second, scores.difference.mean) == ("solver", 1.0, 0.0, -1.0)
     (crossing,) = found.crossings
     assert crossing.count == 3 and crossing.probabilities == (None, None)
+    most = 1.0 - 0.025 ** (1 / 3)  # of all problems the second may get right, after none of three
+    assert (scores.difference.low, scores.difference.high) == pytest.approx((-1.0, -1.0 + 2 * most))
+
+
+def test_problems_that_both_get_wrong_do_not_show_that_they_are_equally_good():
+    def grade(groups):
+        return with_facts(groups, [{"right": False} for _ in episodes_of(groups)])
+
+    tasks = [Task(str(number), prompt="2 + 2?", answer="4") for number in range(8)]
+    found = side_by_side(SingleReply("solver"), tasks, (BET_ALONE, PASS_ALONE), (None, None), 0, grade=grade)
+    (scores,) = found.scores
+    most = 1.0 - 0.025 ** (1 / 8)
+    assert scores.difference == pytest.approx((0.0, -most, most))
 
 
 def test_what_cannot_be_compared_is_refused():

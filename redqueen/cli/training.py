@@ -163,13 +163,20 @@ def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
         console.print(f"stopped: {run.stopped}", style="red", markup=False, highlight=False, soft_wrap=True)
     if lines:
         overview(lines[0], final, console, f"{settings['recipe']}: {folder}")
-        for key, name in (("exploitability", "exploitability"), ("minimax_regret_reached", "regret where play comes")):
+        for key, name in CURVES:
             values = [line[key] for line in (*lines, final) if key in line]
             if values:
                 count = f"{len(values)} measurements" if len(values) > 1 else "1 measurement"
                 console.print(f"{name} over {count}\n{curve(values)}", highlight=False)
         for words in filter(None, alarms_of(lines[-1]).values()):
             console.print(f"at the end: ALARM {words}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+CURVES = (  # that are drawn at the end of a training, where they are measured
+    ("mean_score", "mean score"),
+    ("exploitability", "exploitability"),
+    ("minimax_regret_reached", "regret where play comes"),
+)
 
 
 @dataclass(frozen=True)

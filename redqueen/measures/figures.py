@@ -256,8 +256,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 # The figure that a report opens with is the first of these that the run measured. What they are, for the reader:
 RULE = (
     "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, worth "
-    "of talks, spies found, conditions found, items found, exploitability, regret, wins against the start, mean "
-    "score, score against a fixed player or points won from it, mean reward in training"
+    "of talks, spies found, conditions found, items found, mean score, exploitability, regret, wins against the "
+    "start, score against a fixed player or points won from it, mean reward in training"
 )
 _HEADLINES = (
     "accuracy",
@@ -271,6 +271,7 @@ _HEADLINES = (
     "diagnosed",
     "found",
     "team_score",
+    "mean_score",
     "exploitability",
     "sampled_exploitability",
     "minimax_regret_reached",
@@ -280,7 +281,6 @@ _HEADLINES = (
     "held_out/pair_accuracy",
     "held_out/kept_half",
     "unasked_logprob",
-    "mean_score",
     "payoff/*",
     "points/random",
     "self_play/score",

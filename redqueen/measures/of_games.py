@@ -48,7 +48,8 @@ FEW_STATES = 64  # a learner that must be asked is asked some 32 times at each i
 class Exploitability:
     """The exact exploitability of the learner now, and of two averages of its measured iterates, each weighted at a
     state by how likely it plays to get there: `average_` counts all alike (fictitious play), `late_average_` counts the
-    n-th iterate n times (linear averaging, as in CFR+), which forgets a bad start sooner."""
+    n-th iterate n times (linear averaging, as in CFR+), which forgets a bad start sooner. Where all seats share one
+    score, `mean_score` is what it expects of it, which says more than what one seat alone could gain."""
 
     def __init__(self, tree: GameTree, learner: Trained) -> None:
         self._tree = tree
@@ -61,13 +62,14 @@ class Exploitability:
         self._count += 1
         self._average.add(strategy)
         self._late_average.add(strategy, weight=float(self._count))
-        nash_conv = self._tree.nash_conv(strategy)
-        return {
+        nash_conv, value = self._tree.nash_conv(strategy), float(self._tree.values(strategy)[0])
+        shared: Metrics = {"mean_score": value} if self._tree.shared else {}
+        return shared | {
             "exploitability": nash_conv / len(self._tree.seats),
             "nash_conv": nash_conv,
             "average_exploitability": self._tree.exploitability(self._average.strategy()),
             "late_average_exploitability": self._tree.exploitability(self._late_average.strategy()),
-            "value/first": float(self._tree.values(strategy)[0]),
+            "value/first": value,
         }
 
     def basis(self) -> dict[str, Basis]:
@@ -75,7 +77,8 @@ class Exploitability:
         found = Basis(exact=True, references={"uniform play": uniform, "an equilibrium": 0.0})
         exact = Basis(exact=True)
         named = dict.fromkeys(("exploitability", "average_exploitability", "late_average_exploitability"), found)
-        return {**named, "nash_conv": exact, "value/first": exact}
+        shared = {"mean_score": exact} if self._tree.shared else {}
+        return {**named, **shared, "nash_conv": exact, "value/first": exact}
 
     def state(self) -> State:
         return {

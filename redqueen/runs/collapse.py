@@ -22,8 +22,8 @@ from redqueen.types import Metrics, RedQueenError
 
 # what is watched where nobody says otherwise, the first that a run measures; of several games that of the first
 USUAL = (
-    *("exploitability", "sampled_exploitability", "minimax_regret_reached"),
-    *("accuracy", "held_out_score", "mean_score", "payoff/uniform"),
+    *("mean_score", "exploitability", "sampled_exploitability", "minimax_regret_reached"),
+    *("accuracy", "held_out_score", "payoff/uniform"),
 )
 
 

@@ -40,7 +40,7 @@ EIGHTHS = "▁▂▃▄▅▆▇█"
 GROUPS: Sequence[tuple[str, Sequence[str]]] = (
     (
         "how good",
-        ("exploitability", "nash_conv", "regret", "payoff/", "mean_score", "accuracy", "pass@", "coverage", "held_out"),
+        ("mean_score", "exploitability", "nash_conv", "regret", "payoff/", "accuracy", "pass@", "coverage", "held_out"),
     ),
     ("rewards", ("reward/",)),
     ("policy", ("entropy", "kl", "loss", "gradient_norm")),

@@ -10,6 +10,7 @@ from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.last_round import LastRound
 from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.negotiation import Negotiation
+from redqueen.games.signalling import Signalling
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.measures import of_games as measures
 from redqueen.measures.exact.exploitability import GameTree
@@ -38,6 +39,15 @@ from redqueen.trials.experiment import changed
 from redqueen.types import Basis, Outcome, Seat, Task
 
 KUHN = GameTree(KuhnPoker())
+
+
+def test_where_all_share_a_score_it_is_what_a_run_is_told_by():
+    (alike,) = usual_measures(Signalling(), TabularPolicy(), 0)
+    figures = alike()
+    assert figures["mean_score"] == pytest.approx(2 / 3)  # 1 - E[(a - s)^2] / 4 of uniform play
+    assert headline(figures) == "mean_score" and alike.basis()["mean_score"].exact
+    (apart,) = usual_measures(Signalling(bias=1.0), TabularPolicy(), 0)
+    assert "mean_score" not in apart()
 
 
 def free():

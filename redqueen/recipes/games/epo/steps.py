@@ -112,8 +112,8 @@ class Talks:
         return found
 
     def judged(self, episodes: Sequence[Episode], rng: Random) -> list[Episode]:
-        """The talks with the critical turns of each adviser as the fact `critical`. Raises RedQueenError where a side
-        that does not learn broke the rules in every talk."""
+        """The talks with the critical turns of each adviser, where a model judges of the learner alone, as the fact
+        `critical`. Raises RedQueenError where a side that does not learn broke the rules in every talk."""
         advisers = {seat.role for seat in ADVISERS}
         broken = {each.outcome.facts.get("forfeit", ADVISER.role) for each in episodes} - advisers
         if broken and all(each.outcome.facts.get("forfeit") in broken for each in episodes):
@@ -128,33 +128,40 @@ class Talks:
         return {"critical": {seat.role: self._named(episode, seat, self.game) for seat in ADVISERS}, "unread": 0}
 
     def _asked(self, episodes: Sequence[Episode], rng: Random) -> list[Mapping[str, Any]]:
-        """What a model says that reads the finished talks, once for each adviser that spoke."""
+        """What a model says that reads the finished talks, of the learner's own advice."""
         assert self._judge is not None
-        tasks = []
-        for number, each in enumerate(episodes):
-            for seat in ADVISERS:
-                if _turns(each, seat):
-                    tasks.append(Task(f"{number} {seat}", prompt=question_of(each, seat)))
+        own = [[seat for seat in ADVISERS if self._speaks(each, seat)] for each in episodes]
+        shown = [(each, seat) for each, seats in zip(episodes, own, strict=True) for seat in seats]
+        tasks = [Task(f"{number} {seat}", prompt=question_of(each, seat)) for number, (each, seat) in enumerate(shown)]
         groups = attempts(SingleReply("judge"), tasks, self._judge, 1, rng)
-        said = {group.task.id: str(group.attempts[0].outcome.facts["reply"]) for group in groups}
-        found: list[Mapping[str, Any]] = []
-        for number, each in enumerate(episodes):
-            read = {seat: turns_in(said.get(f"{number} {seat}", "none"), len(_turns(each, seat))) for seat in ADVISERS}
-            named = {seat.role: turns or () for seat, turns in read.items()}
-            found.append({"critical": named, "unread": sum(turns is None for turns in read.values())})
-        return found
+        said = [str(group.attempts[0].outcome.facts["reply"]) for group in groups]
+        read = iter([turns_in(text, len(_turns(*of))) for text, of in zip(said, shown, strict=True)])
+        told = [{seat.role: next(read) for seat in seats} for seats in own]
+        return [
+            {
+                "critical": {role: turns or () for role, turns in each.items()},
+                "unread": sum(turns is None for turns in each.values()),
+            }
+            for each in told
+        ]
+
+    def _speaks(self, episode: Episode, adviser: Seat) -> bool:
+        """Whether it is the learner that advises, and something was said."""
+        turns = _turns(episode, adviser)
+        return bool(turns) and turns[0].reply.player == self.learner.name
 
     def metrics(self, episodes: Sequence[Episode]) -> Metrics:
         """The share of talks with a deal; of the advisers' turns that are critical; of a judge's verdicts unread."""
         facts = [each.outcome.facts for each in episodes]
         found: Metrics = {"deals": mean_of(each["price"] > 0 for each in facts)}
-        turns = sum(len(_turns(each, seat)) for each in episodes for seat in ADVISERS)
+        judged = [(each, seat) for each in episodes for seat in ADVISERS if seat.role in each.outcome.facts["critical"]]
+        turns = sum(len(_turns(*of)) for of in judged)
         if turns:
             named = sum(len(places) for each in facts for places in each["critical"].values())
             found["critical_turns"] = Mean(named / turns, turns)
         if self._judge:
-            verdicts = sum(bool(_turns(each, seat)) for each in episodes for seat in ADVISERS)
-            found["unread_votes"] = Mean(sum(each["unread"] for each in facts) / max(verdicts, 1), max(verdicts, 1))
+            verdicts = max(len(judged), 1)
+            found["unread_votes"] = Mean(sum(each["unread"] for each in facts) / verdicts, verdicts)
         return found
 
 
@@ -192,7 +199,7 @@ def process_and_goal(episode: Episode) -> dict[Seat, np.ndarray]:
         if spoken.get(seat):
             places = stood(spoken[seat])
             found[seat][-1] = min(max(episode.outcome.scores[seat], 0.0), 1.0)
-            found[seat][[places[turn] for turn in episode.outcome.facts["critical"][seat.role]]] = 1.0
+            found[seat][[places[turn] for turn in episode.outcome.facts["critical"].get(seat.role, ())]] = 1.0
     return found
 
 

@@ -18,6 +18,7 @@ from redqueen.recipes.games.epo.measures import best_payoff
 from redqueen.recipes.games.epo.recipe import Config
 from redqueen.recipes.games.epo.steps import (
     Talks,
+    _turns,
     critical,
     estimator,
     everywhere,
@@ -172,15 +173,18 @@ def test_a_judge_reads_the_whole_talk_and_is_counted_where_it_cannot_be_read():
     table = talks()
     table._judge = Constant("1")
     table.learner = Constant("firm")
-    (episode,) = table.judged(play(table.matches(GAME.tasks()[:1], Constant("concede")), Random(0)), Random(0))
-    assert episode.outcome.facts["critical"] == {"adviser": (0,), "seller_adviser": (0,)}
+    other = Scripted(("concede",) * 16, "before")  # the adviser of the other side, of which nothing is learned
+    (episode,) = table.judged(play(table.matches(GAME.tasks()[:1], other), Random(0)), Random(0))
+    assert episode.outcome.facts["critical"] == {"adviser": (0,)}
+    assert process_and_goal(episode)[SELLER_ADVISER][:-1].tolist() == [0.0] * (len(_turns(episode, SELLER_ADVISER)) - 1)
+    assert table.metrics([episode])["critical_turns"] == 1 / len(_turns(episode, ADVISER))
     assert table.metrics([episode])["unread_votes"] == 0.0
     asked = question_of(episode, SELLER_ADVISER)
     assert re.search("Strategy 1:\n(=.*)\nconcede\n\\1\n", asked) and "firm" not in asked
     table._judge = Constant("Hm.")
     (episode,) = table.judged([episode], Random(0))
     assert table.metrics([episode])["unread_votes"] == 1.0
-    assert episode.outcome.facts["critical"] == {"adviser": (), "seller_adviser": ()}
+    assert episode.outcome.facts["critical"] == {"adviser": ()}
 
 
 @pytest.mark.parametrize("text", FORGED)

@@ -209,7 +209,7 @@ class OneSeed:
 
 def imitates(config: cold_start.Config, run: Run, apart: Apart) -> Policy:
     """Cold start, which measures nothing."""
-    with swapped(cold_start, {"usual_measures": lambda *given: []}):
+    with swapped(cold_start, {"of_lessons": lambda *given: []}):
         return cold_start.train(config, run, apart)
 
 

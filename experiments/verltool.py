@@ -112,7 +112,7 @@ def slowly(config: recipe.Config, learner: Policy, seed: int) -> Dealt:
 def imitates(config: cold_start.Config, run: Run, apart: Apart) -> Policy:
     """Cold start on what the slow world's expert does, which measures nothing."""
     quick = replace(GAME, world=Slow(Sql("filter", 400, 64), (0.0,)))
-    swaps = {"usual_measures": lambda *given: [], "lessons": lambda *given: Plays(quick, given[2])}
+    swaps = {"of_lessons": lambda *given: [], "lessons": lambda *given: Plays(quick, given[2])}
     with swapped(cold_start, swaps):
         return cold_start.train(config, run, apart)
 

@@ -1,6 +1,7 @@
 """Every shipped experiment loads, sets settings that exist, and names a control that decides."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,31 @@ def test_question_sets_that_are_named_are_found(experiment):
         for config in (experiment.config_of(variant, folders), *(start.config for start in starts)):
             spec = vars(config).get("questions")
             assert not spec or find_questions(spec)
+
+
+def swaps(path):
+    """(module, name) of all that `swapped` replaces in the experiments of a file, where they stand there as text."""
+    tree = ast.parse(path.read_text())
+    values = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in calls(path, "swapped"):
+        module, parts = call.args
+        parts = values.get(parts.id) if isinstance(parts, ast.Name) else parts
+        for key in parts.keys if isinstance(parts, ast.Dict) else ():
+            if isinstance(key, ast.Constant) and isinstance(module, ast.Name):
+                yield module.id, key.value
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if "/" not in name])
+def test_what_an_experiment_replaces_is_there(name):
+    module = import_module(f"experiments.{name}")
+    missing = [(of, part) for of, part in swaps(Path(module.__file__)) if part not in vars(vars(module)[of])]
+    assert missing == []
 
 
 def calls(path, name):

@@ -20,10 +20,11 @@ model, else they are models of their own.
 
 Differences: the critic is a linear head on the learner's hidden states, or a table (the paper: layers on a frozen
 base); its errors are squared, to which Huber's loss at 10 and clipped values (released code) come in a first pass too
-as long as scores are below 10. The ratio of an action is the geometric mean of those of its tokens, which the released code has as an option: a
-product leaves the clip at once. Log-probabilities are those of the sampler (released code: sampled at temperature 0.5
-among 50 tokens, rated at 1 among all). Advantages of 0 are whitened as all others (released code: left out of mean and
-deviation, and shifted all the same). No update is skipped: after one pass there is no divergence to skip it for.
+as long as scores are below 10. The ratio of an action is the geometric mean of those of its tokens, which the released
+code has as an option: a product leaves the clip at once. Log-probabilities are those of the sampler (released code:
+sampled at temperature 0.5 among 50 tokens, rated at 1 among all). Advantages of 0 are whitened as all others (released
+code: left out of mean and deviation, and shifted all the same). No update is skipped: after one pass there is no
+divergence to skip it for.
 """
 
 from __future__ import annotations

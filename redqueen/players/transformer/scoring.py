@@ -119,7 +119,7 @@ def _summaries(
         of = torch.from_numpy(numbers[first:last] - start).to(hidden.device)
         part = (head, hidden[start:end], of, wanted[first:last], bool(free[first:last].any()), temperature)
         if torch.is_grad_enabled() and end < len(hidden):
-            found.append(checkpoint(_summary, *part, use_reentrant=False, preserve_rng_state=False))
+            found.append(checkpoint(_summary, *part, use_reentrant=False))  # with the same dropout of an adapted head
         else:  # the backward pass begins here: these logits may be kept
             found.append(_summary(*part))
     normalizers, entropies, scores = zip(*found, strict=True)

@@ -195,3 +195,23 @@ def test_chunks_do_not_change_the_gradient_and_bound_the_logits(made, chunk):
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
     assert largest[0] <= chunk
+
+
+def test_the_dropout_of_a_head_is_the_same_when_its_logits_are_made_again():
+    """A gradient ends where the pass that was rated had dropped a number, whatever is drawn since."""
+    dropped = []
+
+    def dropping(hidden):
+        kept = torch.bernoulli(torch.full_like(hidden, 0.5))
+        dropped.append(kept == 0)
+        return hidden * kept
+
+    logits = table(4).requires_grad_()
+    query = Query((1, 2, 3, 4, 5), tuple(map(Target, (1, 2, 3, 4))))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        rating = rate(body_of(logits), dropping, [query], 1.0, 2)
+        first = torch.cat(dropped)
+        rating.logprobs.sum().backward()
+    gradient = torch.stack([logits.grad[token, place] for place, token in enumerate((1, 2, 3, 4))])
+    assert torch.equal(gradient == 0, first)

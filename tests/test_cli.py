@@ -312,6 +312,12 @@ def test_a_run_is_not_made_shorter_than_it_is_nor_its_schedule_another(here, run
         r"run: redqueen train --like annealed --steps 4\n",
         complaint("resume", "annealed", "--steps", "4"),
     )
+    words = ["--updates-per-batch", "2", "--clip-high", "0.2", "--clip-high-end", "0.4"]
+    said("train", "grpo", "--game", "kuhn_poker", "--steps", "2", "--tasks", "2", "--output", "clipped", *words)
+    assert complaint("resume", "clipped", "--steps", "4") == (
+        "redqueen: --clip-high-end of clipped is where its clip goes over all its 2 steps, so 4 steps are another run: "
+        "redqueen train --like clipped --steps 4\n"
+    )
 
 
 @pytest.mark.parametrize("words", [("--like", "run"), ("spiral", "--like=run")])

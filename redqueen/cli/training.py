@@ -122,6 +122,11 @@ def _longer(run: Path, found: Mapping[str, Any], recipe: ModuleType, steps: int)
             f"the {kind} schedule of {run} is over all its {before} steps, so {steps} steps are another run: "
             f"redqueen train --like {run} --steps {steps}"
         )
+    if steps != before and found["config"].get("update", {}).get("clip_high_end") is not None:
+        raise RedQueenError(
+            f"--clip-high-end of {run} is where its clip goes over all its {before} steps, so {steps} steps are "
+            f"another run: redqueen train --like {run} --steps {steps}"
+        )
     return {**found["config"], "steps": steps}
 
 

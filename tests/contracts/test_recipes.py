@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from redqueen.cli.main import main
+from redqueen.cli.training import rests_on_steps
 from redqueen.contracts import recipes as contract
 from redqueen.contracts.recipes import Killer, check_recipe, in_view, in_view_of, left_behind, metrics
 from redqueen.players.language.saying import Speaker
@@ -231,6 +232,11 @@ def test_a_run_can_be_measured_played_again_and_shown(name, tmp_path, capsys):
     for number, _, _ in stored_episodes(tmp_path)[:2]:
         assert main(["replay", str(tmp_path), number]) == 0
         assert "replayed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ANNEALED)
+def test_a_recipe_with_a_schedule_over_its_steps_is_not_made_longer(name):
+    assert rests_on_steps(find_recipe(name))
 
 
 @every_recipe_is_run_again

@@ -68,7 +68,7 @@ def train(config: Config, run: Run) -> Policy:
     for number in run.steps(config.steps, [learner], [practice, *step.parts], tasks.measures):
         proposals = attempts(PROPOSE, practice.invited(config.proposals, run.rng), author, 1, run.rng)
         practice.add(proposals)
-        drawn = practice.draw(config.tasks, number, run.rng)
+        drawn = practice.draw(config.tasks, number, config.steps, run.rng)
         drawn += tasks.draw(config.tasks - len(drawn), run.rng)
         groups = attempts(tasks.game, drawn, learner, config.attempts, run.rng)
         trajectories = step.shaped(score(groups, tasks.reward))

@@ -110,9 +110,10 @@ class Practice:
         self._quests[name] = task_of(quest, f"practice {name}")
         return ""
 
-    def draw(self, count: int, step: int, rng: Random) -> list[Task]:
-        """The quests of a step of `count` tasks in which practice has its share; none where none are kept."""
-        last = self._config.practice_end * self._config.steps
+    def draw(self, count: int, step: int, steps: int, rng: Random) -> list[Task]:
+        """The quests of a step of `count` tasks in which practice has its share in a run of so many `steps`; none where
+        none are kept."""
+        last = self._config.practice_end * steps
         share = linear(1.0, 0.0, min(step / last, 1.0)) if last else 0.0
         held = list(self._quests.values())
         self._drawn = round(share * count) if held else 0

@@ -76,14 +76,14 @@ def test_it_rings_where_nothing_can_be_practised():
 
 @pytest.mark.parametrize(("step", "drawn"), [(0, 10), (15, 5), (30, 0), (49, 0)])
 def test_the_share_of_practice_falls_on_a_line(step, drawn):
-    practice = Practice(replace(TABLE, steps=50), [])
+    practice = Practice(TABLE, [])
     practice.add(attempts(PROPOSE, practice.invited(64, Random(0)), Template(1), 1, Random(0)))
-    assert len(practice.draw(10, step, Random(0))) == drawn
-    assert Practice(TABLE, []).draw(10, 0, Random(0)) == []
+    assert len(practice.draw(10, step, 50, Random(0))) == drawn
+    assert Practice(TABLE, []).draw(10, 0, 50, Random(0)) == []
     again = Practice(TABLE, [])
     again.restore(practice.state())
     assert again.state() == practice.state()
-    assert all(shortest(quest_in(task)) is not None for task in again.draw(10, 0, Random(0)))
+    assert all(shortest(quest_in(task)) is not None for task in again.draw(10, 0, 50, Random(0)))
 
 
 def test_a_run_goes_from_practice_to_the_game(tmp_path):

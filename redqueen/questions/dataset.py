@@ -169,8 +169,8 @@ class Dataset:
                 _SAID.add((line, stamps))
                 warnings.warn(line, stacklevel=3)  # of the caller that made the data set
 
-    @property
-    def _loaded(self) -> Loaded:
+    @cached_property
+    def _loaded(self) -> Loaded:  # once, so that a training whose file is written anew goes on with what it began with
         return _load(self, self._stamps)
 
     @property

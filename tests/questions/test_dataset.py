@@ -55,6 +55,14 @@ def test_a_tenth_is_held_out_and_the_parts_share_no_prompt(twenty):
     assert {task.id for task in held} < {f"{twenty}, line {n}" for n in range(1, 21)}
 
 
+def test_a_file_that_is_written_anew_changes_no_set_that_was_read_from_it(twenty, tmp_path):
+    before = Dataset(twenty)
+    saved(tmp_path / "data.jsonl", [{"prompt": f"Another {n}?", "completion": f"Other {n}."} for n in range(30)])
+    assert prompts(before.problems("train", 18, Random(0))) < {f"Question {n}?" for n in range(20)}
+    assert prompts(before.problems("held_out", 2, Random(0))) < {f"Question {n}?" for n in range(20)}
+    assert prompts(Dataset(twenty).problems("train", 27, Random(0))) < {f"Another {n}?" for n in range(30)}
+
+
 def test_rows_of_one_prompt_are_on_one_side_whatever_its_case(tmp_path):
     rows = [{"prompt": text, "completion": f"{n}"} for n in range(6) for text in (f"Is it {n}?", f"is  IT {n}? ")]
     for n, row in enumerate(rows):

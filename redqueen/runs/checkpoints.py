@@ -26,7 +26,14 @@ from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronis
 from redqueen.trust.reading import files_below, is_hollow, read_json, within
 from redqueen.types import Damaged, Mean, RedQueenError
 
-MANIFEST = {"step": int, "digests?": {...: str}, "collapse?": dict, "signal?": dict, "settings?": str}
+MANIFEST = {
+    "step": int,
+    "digests?": {...: str},
+    "collapse?": dict,
+    "signal?": dict,
+    "settings?": str,
+    "files?": {...: str},
+}
 _BACK = "the checkpoint cannot be taken back: "
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
     bytes,

@@ -26,6 +26,7 @@ import platform
 import resource
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -171,6 +172,7 @@ class Run:
         self.policies: Sequence[Policy] = ()  # those that it trains, once `steps` has named them
         self.parts: Sequence[Resumable] = ()  # what else a checkpoint holds, likewise
         self.identity = ""  # a digest of the settings, where they are known: a checkpoint of others does not fit
+        self.files: Mapping[str, str] = {}  # digests of the files that its settings name, where they are known
         self.stopped = ""  # why the run ended before its last step
         self.leaving = ""  # why it is to end with the step it is in, which is saved: `leave`
         self._in_step = False
@@ -427,6 +429,13 @@ class Run:
                     "put back what was changed, or train anew in another folder"
                 )
             facts = read_checkpoint(saved[-1], policies, parts)
+            for name, digest in facts.get("files", {}).items():
+                if self.files.get(name, digest) != digest:
+                    warnings.warn(
+                        f"{name} has changed since {saved[-1]} was written: the run goes on with what it says now, and "
+                        "does not end as one that never stopped; put it back, or train anew in another folder",
+                        stacklevel=2,
+                    )
             if "collapse" in facts:  # older checkpoints did not watch
                 with fitting(saved[-1]), within(f"{saved[-1]}/manifest.json: "):
                     self.collapse.restore(facts["collapse"])
@@ -440,6 +449,7 @@ class Run:
         """A checkpoint; of the older ones stay the last few, and the best measurements that these know of."""
         facts = {"step": step, "collapse": self.collapse.state(), "signal": self.signal.state()}
         facts |= {"settings": self.identity} if self.identity else {}
+        facts |= {"files": dict(self.files)} if self.files else {}
         write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, parts, facts)
         if name == "step":
             saved = checkpoints(self.folder)

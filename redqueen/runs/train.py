@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,7 +26,7 @@ from typing import Any
 from redqueen.games.catalogue import find_game
 from redqueen.play.lockstep import check_ends
 from redqueen.protocols import Measure, Policy, Resumable
-from redqueen.records import plain
+from redqueen.records import flat, plain
 from redqueen.runs.checkpoints import read_checkpoint
 from redqueen.runs.collapse import Watch
 from redqueen.runs.folder import games_named, rebuild, settings, stored_checkpoint
@@ -35,6 +37,7 @@ from redqueen.settings.fitting import fitting
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.trust.door import shut
+from redqueen.trust.reading import is_hollow
 from redqueen.types import Basis, Metrics, RedQueenError
 
 UNBEGUN = (LOCK, ".config.json.writing")  # what a training leaves that is killed before it begins
@@ -108,6 +111,7 @@ def begun(folder: Path, settings: dict[str, Any], watchers: Sequence[Watcher]) -
     check_settings(watch)
     run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), *watchers], watch, tests=tests)
     run.identity = identity(settings)
+    run.files = files_named(settings["config"])
     return run
 
 
@@ -116,6 +120,18 @@ def identity(settings: Mapping[str, Any]) -> str:
     config = {name: value for name, value in settings["config"].items() if name != "steps"}
     told = [settings["recipe"], config, settings["seed"], settings.get("tests", 0)]
     return hashlib.sha256(json.dumps(plain(told), sort_keys=True, default=str).encode()).hexdigest()
+
+
+def files_named(config: Mapping[str, Any]) -> dict[str, str]:
+    """Digests of the files that settings name, such as a data set or a game of the user's own, by their names there."""
+    words = {word for value in flat(config).values() for word in re.split(r"[:=,()#'\"]", value)}
+    digests: dict[str, str] = {}
+    for word in sorted(words):
+        path = os.path.expanduser(word)
+        if os.path.splitext(path)[1] and os.path.isfile(path) and not is_hollow(os.stat(path)):
+            with suppress(OSError), open(path, "rb") as file:
+                digests[word] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
 
 
 def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:

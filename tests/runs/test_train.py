@@ -1,6 +1,7 @@
 """A training from Python is kept as one from the command line, and goes on as one."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -79,6 +80,24 @@ def test_the_same_call_goes_on_and_returns_the_policy(tmp_path):
         assert files and all(
             (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes() for name in files
         )
+
+
+def test_a_run_that_goes_on_with_another_file_of_questions_says_so(tmp_path):
+    def written(name, more):
+        rows = [{"question": f"What is {n} + {more}?", "answer": str(n + more)} for n in range(12)]
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(tmp_path / name)
+
+    config = small(grpo, questions=f"dataset:path={written('train.jsonl', 1)},test={written('test.jsonl', 2)}", steps=4)
+    run = tmp_path / "run"
+    with pytest.raises(Killed):
+        train("grpo", config, run, schedule=OFTEN, watchers=[Killer()])
+    written("test.jsonl", 3)
+    with pytest.warns(
+        UserWarning, match="test.jsonl has changed since .*step_000002 was written: the run goes on with"
+    ):
+        train("grpo", config, run, schedule=OFTEN)
+    train("grpo", config, run, schedule=OFTEN)  # its newest checkpoint knows the new one
 
 
 @pytest.mark.parametrize(

@@ -450,6 +450,9 @@ class Run:
         facts = {"step": step, "collapse": self.collapse.state(), "signal": self.signal.state()}
         facts |= {"settings": self.identity} if self.identity else {}
         facts |= {"files": dict(self.files)} if self.files else {}
+        if name == "step":  # a machine that loses its power must not keep a checkpoint without the lines before it
+            with saving(self.folder / "metrics.jsonl"), appended(self.folder, "metrics.jsonl") as lines:
+                os.fsync(lines.fileno())
         write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, parts, facts)
         if name == "step":
             saved = checkpoints(self.folder)

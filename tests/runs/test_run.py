@@ -428,6 +428,26 @@ def test_a_line_of_metrics_that_cannot_be_read_stops_a_resumption_and_nothing_is
     assert [line["step"] for line in read_metrics(trained)] == list(range(len(lines) - 1))
 
 
+def test_the_lines_before_a_checkpoint_are_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """Else a machine that loses its power would go on with a hole in its metrics, which nobody sees."""
+    sync, replace_, synced, lasting = os.fsync, os.replace, {}, []
+
+    def syncing(file):
+        synced[os.fstat(file).st_ino] = os.fstat(file).st_size
+        sync(file)
+
+    def replacing(old, new, **where):
+        if str(new).startswith("step_") and not str(new).endswith("l"):
+            found = (tmp_path / "metrics.jsonl").stat()
+            lasting.append((new, synced.get(found.st_ino) == found.st_size))
+        replace_(old, new, **where)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "replace", replacing)
+    train(Run(tmp_path, schedule=OFTEN), 6, tabular())
+    assert lasting == [("step_000003", True), ("step_000006", True)]
+
+
 @pytest.mark.parametrize("name", ["manifest.json", "learner/table.json"])
 def test_a_checkpoint_that_lacks_a_file_names_the_one_before(trained, name):
     newest = checkpoints(trained)[-1]

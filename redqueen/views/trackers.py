@@ -108,27 +108,33 @@ class Reporting:
         """All that the tracker has not had, until the run is over."""
         for name in OF_TRACKERS:
             refuse_link(self._folder, name)
-        last = self._tracker.open(self._folder, self._noted())
+        noted, measured = self._noted()
+        last = self._tracker.open(self._folder, noted)
+        measured &= last == noted
         lines = NewLines(self._folder)
         while True:
             self._news.clear()
             over = self._over.is_set()
             found, _ = lines.read()
-            for line in [*found, read_final(self._folder)] if over and self._finished else found:
-                if line["step"] > last:
+            ends = [read_final(self._folder)] if over and self._finished else []
+            for line, ending in [*((line, False) for line in found), *((line, True) for line in ends)]:
+                if line["step"] > last or (line["step"] == last and measured and not ending):
                     self._tracker.log(line["step"], figures_of(line), line.get("time", {}).get("at"))
-                    last = line["step"]
-                    self._note(last)
+                    last, measured = line["step"], ending
+                    self._note(last, measured)
             if over:
                 return self._tracker.close(self._finished)
             self._news.wait()
 
-    def _noted(self) -> int:
+    def _noted(self) -> tuple[int, bool]:
+        """The step that it was given last, and whether that was the measurement at the end alone: in a run that is made
+        longer a step of that number follows."""
         path = self._place()
-        return int(path.read_text()) if path.is_file() else NEVER
+        words = path.read_text().split() if path.is_file() else [str(NEVER)]
+        return int(words[0]), words[1:] == ["measured"]
 
-    def _note(self, step: int) -> None:
-        write_whole(self._folder, f"trackers/{self._name}.step", f"{step}\n")
+    def _note(self, step: int, measured: bool) -> None:
+        write_whole(self._folder, f"trackers/{self._name}.step", f"{step} measured\n" if measured else f"{step}\n")
 
     def _place(self) -> Path:
         return self._folder / "trackers" / f"{self._name}.step"

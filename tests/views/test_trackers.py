@@ -136,6 +136,17 @@ def test_a_resumed_run_gives_no_step_twice_and_leaves_none_out(tmp_path):
     assert [step for step, _, _ in second.steps] == [3, 4]
 
 
+def test_a_run_that_is_made_longer_gives_the_step_that_follows_its_former_end(tmp_path):
+    reported(tmp_path, Kept())
+    longer = Kept()
+    reported(tmp_path, longer, steps=6)
+    assert [step for step, _, _ in longer.steps] == [4, 5, 6]
+    assert longer.steps[0][1]["reward/first"] == read_metrics(tmp_path)[4]["reward/first"]
+    again = Kept()
+    reported(tmp_path, again, steps=6)
+    assert (longer.opened, again.opened, again.steps) == ([4], [6], [])
+
+
 def test_a_tracker_that_knows_what_it_has_is_believed(tmp_path):
     reported(tmp_path, Kept())
     forgetful = Kept(has=1)

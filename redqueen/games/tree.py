@@ -116,7 +116,7 @@ class Tree:
                     node, place = node["outcomes"][given[name]]["then"], f"{place}.{given[name]}"
                     continue
                 choices = node.get("choices", {}).items()
-                below = [(child, f"{place}.{choice}") for choice, child in choices if id(child) in above]
+                below = [(child, _behind(place, choice)) for choice, child in choices if id(child) in above]
                 if not below:
                     return [({}, 1.0)]
                 if len(below) > 1:
@@ -163,7 +163,7 @@ class Tree:
                     else Outcome({seat: lowest}, offence(seat, text))
                 )
             moves.append(text)
-            node, place = node["choices"][text], f"{place}.{text}"
+            node, place = node["choices"][text], _behind(place, text)
         return Outcome({seat: float(node["scores"][seat.role]) for seat in seats}, {"history": tuple(moves)})
 
 
@@ -175,6 +175,12 @@ def walked(root: Node) -> Iterator[Node]:
         yield node
         waiting += [outcome["then"] for outcome in node.get("outcomes", ())]
         waiting += list(node.get("choices", {}).values())
+
+
+def _behind(place: str, choice: str) -> str:
+    """The place behind a choice, whose own dots are marked: 0.5 is another place than 5 behind 0."""
+    marked = choice.replace("\\", r"\\").replace(".", r"\.")
+    return f"{place}.{marked}"
 
 
 def _coupled(one: list[Plan], other: list[Plan]) -> list[Plan]:
@@ -239,6 +245,7 @@ class _Checked:
         self._name, self._roles = name, roles
         self._told: dict[str, str] = {}  # the role of each state
         self._draws: dict[str, tuple[float, ...]] = {}
+        self._unnamed = set[str]()  # places of chance
         self._count = 0
 
     def node(self, root: Any, place: str) -> None:
@@ -254,6 +261,8 @@ class _Checked:
             if len(keys) != 1 or not set(node) <= _PARTS[min(keys)]:
                 self._wrong(place, f"a node is one of {FORMS}, and this one has {sorted(node) or 'nothing'}")
             waiting += {"scores": self._end, "chance": self._chance, "role": self._decision}[keys.pop()](node, place)
+        if both := sorted(self._unnamed & self._draws.keys()):
+            self._wrong(both[0], "chance without a name is drawn by its place, which is here the name of another draw")
 
     def _wrong(self, place: str, said: str) -> NoReturn:
         raise RedQueenError(f"the tree {self._name} at {place}: {said}")
@@ -281,7 +290,9 @@ class _Checked:
         chances = tuple(float(each["p"]) for each in outcomes)
         if abs(fsum(chances) - 1.0) > SURE:
             self._wrong(place, f"the probabilities of chance sum to {fsum(chances):g}, not to 1")
-        if name and self._draws.setdefault(name, chances) != chances:
+        if not name:
+            self._unnamed.add(place)
+        elif self._draws.setdefault(name, chances) != chances:
             self._wrong(place, f"chance {name!r} has other probabilities elsewhere: one name is one draw")
         return [(each["then"], f"{place}.{number}") for number, each in enumerate(outcomes)]
 
@@ -299,7 +310,7 @@ class _Checked:
         if self._told.setdefault(state, role) != role:
             both = f"{self._told[state]} and {role} are both told {state!r:.60}"
             self._wrong(place, f"{both}: an information set is of one role")
-        return [(child, f"{place}.{choice}") for choice, child in choices.items()]
+        return [(child, _behind(place, choice)) for choice, child in choices.items()]
 
 
 def _is_number(value: Any) -> bool:

@@ -98,6 +98,18 @@ def test_draws_behind_different_choices_are_drawn_together_and_keep_their_chance
     assert tree.best_response(uniform, Seat("hider"))[0] == pytest.approx(17 / 20)
 
 
+def test_a_choice_with_a_dot_is_another_place_than_two_choices():
+    def lottery(won, chance):
+        return {"chance": "", "outcomes": [{"p": chance, "then": end(won)}, {"p": 1 - chance, "then": end(0)}]}
+
+    answered = {"role": "seeker", "state": "They bid 0.", "choices": {"5": lottery(10, 0.1)}}
+    bids = decision(state="Bid.", choices={"0.5": lottery(10, 0.9), "0": answered, "0\\": lottery(0, 0.5)})
+    tree = GameTree(Tree("bids", ("hider", "seeker"), bids))
+    uniform = tree.strategy(Uniform())
+    assert tree.values(uniform)[0] == pytest.approx((9 + 1 + 0) / 3)
+    assert tree.best_response(uniform, Seat("hider"))[0] == pytest.approx(9)
+
+
 def test_a_draw_of_one_name_behind_several_choices_stays_one_and_others_join_it():
     def behind(choice):
         aside = {"chance": f"aside {choice}", "outcomes": [{"p": 0.5, "then": end(0)}, {"p": 0.5, "then": end(1)}]}
@@ -208,6 +220,13 @@ def decision(**changes):
         (
             decision(choices={"a": outcomes(0.5, 0.5), "b": outcomes(0.25, 0.75)}),
             "chance 'coin' has other probabilities elsewhere",
+        ),
+        (
+            {
+                "chance": "",
+                "outcomes": [{"p": 1.0, "then": decision(choices={"a": {**outcomes(1.0), "chance": "root"}})}],
+            },
+            "at root: chance without a name is drawn by its place, which is here the name of another draw",
         ),
     ],
 )

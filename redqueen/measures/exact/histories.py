@@ -51,6 +51,8 @@ def explore(game: Game, max_nodes: int) -> Histories:
     tasks = game.tasks()
     for task in tasks:
         explorer.explore(task)
+    if not explorer.asks:
+        raise RedQueenError(f"{game.name} asks nobody anything: there is nothing to measure")
     weights = np.array([task.weight for task in tasks], dtype=np.float64)
     return explorer.histories(weights / weights.sum())
 

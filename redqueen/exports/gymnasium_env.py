@@ -12,6 +12,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -64,9 +65,7 @@ def _kind() -> Any:
             """Begins a match whose task and chance come from the seed, or from the seeds before it."""
             super().reset(seed=seed)
             self._ask = None
-            while self._ask is None:  # a match may end before the seat is asked
-                drawn = int(self.np_random.integers(2**31))
-                self._ask = self._match.begin(dealt(self._match.game, drawn), drawn)
+            self._ask = self._match.begin_asked(int(self.np_random.integers(2**31)) for _ in count())
             return self._view()
 
         def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:

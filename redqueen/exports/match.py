@@ -11,8 +11,9 @@ Exact(game)(chances)["exploitability"]       chances(asks) gives the probabiliti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 from random import Random
 
 import numpy as np
@@ -25,6 +26,7 @@ from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Player
 from redqueen.types import Ask, Match, Outcome, RedQueenError, Reply, Task
 
+UNASKED = 1_000  # matches in a row
 Chances = Callable[[Sequence[Ask]], Sequence[Sequence[float] | np.ndarray]]
 
 
@@ -50,6 +52,18 @@ class OneSeat:
         self.outcome, self.score = None, 0.0
         self._table = Table(Match(self.game, task, dict.fromkeys(self.game.roles, self.others)), seed)
         return self._next()
+
+    def begin_asked(self, seeds: Iterable[int]) -> Ask:
+        """The first ask of the match of the first seed with one, since a match may end before the seat is asked. Raises
+        RedQueenError after so many that did."""
+        for seed in islice(seeds, UNASKED):
+            ask = self.begin(dealt(self.game, seed), seed)
+            if ask is not None:
+                return ask
+        raise RedQueenError(
+            f"{UNASKED} matches of {self.game.name} ended before the {self._role or 'seat'} was asked anything: "
+            f"{self.others.name}, who has the other seats, never lets play come there"
+        )
 
     def say(self, text: str) -> Ask | None:
         """The next ask after a reply; None where the match is over: `score` and `outcome` say how it ended. Raises

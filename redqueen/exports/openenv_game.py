@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 from redqueen.chance import derive
-from redqueen.exports.match import Exact, OneSeat, dealt, shown
+from redqueen.exports.match import Exact, OneSeat, shown
 from redqueen.protocols import Game, Player
 from redqueen.types import Ask
 
@@ -36,9 +37,7 @@ def environment_of(game: Game, others: Player | None = None, role: str = "") -> 
 
         def reset(self, seed: int | None = None, episode_id: str | None = None, **ignored: Any) -> Any:
             """Begins a match; without a seed each has another one, also that of another session."""
-            ask, begun = None, next(begun_so_far) if seed is None else seed
-            while ask is None:  # a match may end before the seat is asked
-                ask, begun = self._match.begin(dealt(game, begun), begun), derive(begun, "next")
+            ask = self._match.begin_asked(_after(next(begun_so_far) if seed is None else seed))
             self._state = State(episode_id=episode_id, role=self._match.role)
             return self._seen(ask)
 
@@ -56,3 +55,10 @@ def environment_of(game: Game, others: Player | None = None, role: str = "") -> 
             return GameObservation(shown=shown(ask), choices=ask.choices)
 
     return GameAction, GameObservation, GameEnvironment
+
+
+def _after(seed: int) -> Iterator[int]:
+    """A seed, and those that follow from it."""
+    while True:
+        yield seed
+        seed = derive(seed, "next")

@@ -73,6 +73,28 @@ def test_each_seed_has_a_role_where_none_is_named():
         OneSeat(game, role="third")
 
 
+class Early(KuhnPoker):
+    """The second is asked only where the first does not leave."""
+
+    def play(self, task, rng):
+        first, second = Seat("first"), Seat("second")
+        if (yield from ask(first, told("Stay?"), ("leave", "stay"))) == "leave":
+            return Outcome({first: 0.0, second: 0.0})
+        said = yield from ask(second, told("So?"), ("yes", "no"))
+        won = float(said == "yes")
+        return Outcome({first: -won, second: won})
+
+
+def test_a_seat_that_the_others_never_let_speak_is_one_line_and_no_endless_search():
+    pytest.importorskip("gymnasium")
+    from redqueen.exports.gymnasium_env import game_env
+
+    with pytest.raises(RedQueenError, match="1000 matches of kuhn_poker ended before the second was asked anything"):
+        game_env(Early(), FirstChoice(), role="second").reset(seed=0)
+    seen, _ = game_env(Early(), Uniform(), role="second").reset(seed=0)
+    assert seen.startswith("So?")
+
+
 def test_an_ask_shows_own_words_as_own():
     seat = Seat("a")
     asked = Ask(seat, (Message("game", "Hello."), Message("a", "yes"), Message("b", "no")), ("x", "y"))

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from redqueen.exports.match import lists_replies
 from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.exploitability import GameTree
-from redqueen.measures.of_games import TREE_NODES
+from redqueen.measures.of_games import TREE_NODES, lists_choices
 from redqueen.play.table import waits
 from redqueen.protocols import Game
 from redqueen.trust.no_links import write_whole
@@ -194,6 +194,11 @@ def package(spec: str, form: str, title: str = "") -> Package:
     game = checked(find_game(spec))
     if form == "gymnasium" and not lists_replies(game):
         raise RedQueenError(f"{game.name} asks for free text: an environment of Gymnasium lists its acts")
+    if form == "openenv" and len(game.roles) > 1 and not lists_choices(game):
+        raise RedQueenError(
+            f"{game.name} asks for free text: in an environment of OpenEnv the other seats are a uniform player's, who "
+            "needs listed replies; --as trl or verifiers seats a model in each"
+        )
     place, _, rest = spec.partition(":")
     own = files_in(spec)
     called = rest.partition(":")[0] if place.endswith(".py") else game.name

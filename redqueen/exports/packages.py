@@ -130,15 +130,15 @@ __all__ = ["GameTaskset", "GameEnv"]
 
 exact = Exact(GAME)  # exact(chances)["exploitability"]
 """,
-            """import asyncio, sys
-import verifiers.v1 as vf
+            """import asyncio, sys, verifiers.v1 as vf
 from verifiers.v1.utils.loaders import load_environment, resolve_env_config
 env = load_environment(resolve_env_config({{"taskset": {{"id": "{module}"}}, {seats}}}))
 model = vf.ModelContext(model=sys.argv[2], client=vf.EvalClientConfig(base_url=sys.argv[1]))
 async def main():
     async with env.serving():
         for episode in [await env.run_episode(task, model) for task in env.taskset.take(8)]:
-            print([(trace.info["redqueen"]["seat"], trace.reward) for trace in episode.traces])
+            scores = [(each.info["redqueen"]["seat"], each.reward) for each in episode.traces if episode.ok]
+            print(scores or [each.message for each in episode.errors])
 asyncio.run(main())
 """,
             "Each seat is an agent. `python use.py http://HOST/v1 MODEL` plays it with verifiers.",

@@ -389,11 +389,22 @@ def test_verifiers_itself_plays_the_package_in_a_guest(tmp_path):
     with subprocess.Popen([sys.executable, "-c", SAYS_PASS], stdout=subprocess.PIPE, text=True) as server:
         try:
             address = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
-            command = [str(guest.python), "-c", script, address, "m"]
-            done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=300, check=False)
+            done, away = (
+                subprocess.run(
+                    [str(guest.python), "-c", script, each, "m"],
+                    env=told,
+                    capture_output=True,
+                    text=True,
+                    timeout=300,
+                    check=False,
+                )
+                for each in (address, "http://127.0.0.1:9/v1")  # where nobody answers
+            )
         finally:
             server.kill()
     assert done.returncode == 0, done.stderr[-2000:]
+    assert away.returncode == 0, away.stderr[-2000:]
+    assert "the agent of first failed" in away.stdout
     (first, second) = sorted(literal_eval(done.stdout))  # both pass: the higher card wins a chip
     assert (first[0], second[0], first[1] + second[1], abs(first[1])) == ("first", "second", 0.0, 1.0)
 

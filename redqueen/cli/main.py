@@ -82,7 +82,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "export": (
         "packaging:export",
-        "GAME --as {gymnasium,trl,openenv}: a package with which another's trainer runs the game",
+        "GAME --as {gymnasium,trl,openenv,verifiers}: a package with which another's trainer runs the game",
     ),
     "exploitability": (
         "packaging:exploitability",

@@ -26,7 +26,7 @@ from redqueen.games.tree import MOST_NODES, Tree, from_json, text_of_tree
 from redqueen.types import RedQueenError
 
 NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-HEADER = 3  # tokens: EFG 2 R
+HEADER = 3  # tokens: EFG 2 R, or EFG 2 D
 DEEPEST = 300  # nodes below one another
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}]|[^\s,{}"]+|(?P<open>").*', re.DOTALL)  # what is not closed ends it
 _KINDS = 'a node begins with c (chance), p (a player) or t (an end), and then its name in quotes, such as p ""'
@@ -45,7 +45,7 @@ def from_efg(path: Path) -> Tree:
         text = text_of_tree(path)
     except ValueError as error:
         raise RedQueenError(f"the tree {str(path)!r} cannot be read: it is no text in UTF-8") from error
-    if text.split()[:3] != ["EFG", "2", "R"]:
+    if text.split()[:3] not in (["EFG", "2", "R"], ["EFG", "2", "D"]):  # D: of older versions, which wrote decimals
         raise RedQueenError(f"{str(path)!r} is no extensive form of Gambit, which begins with EFG 2 R")
     return _Reading(path, text).tree()
 

@@ -294,6 +294,16 @@ def test_trees_of_gambit_are_worth_what_openspiel_says(name, tmp_path):
     assert tree.values(tree.strategy(Uniform())) == pytest.approx(expected)
 
 
+def test_a_file_of_an_older_gambit_is_the_same_game(tmp_path):
+    """Decimals under `EFG 2 D`: chance .25 and .75, then the first is paid 1.5 or -0.5, or else 2 whatever it does."""
+    nodes = 'c "" 1 "" { "x" .25 "y" 0.75 } 0\np "" 1 1 "" { "l" "r" } 0\n'
+    ends = 't "" 1 "" { 1.5, -1.5 }\nt "" 2 "" { -0.5, 0.5 }\np "" 1 2 "" { "l" "r" } 0\nt "" 3 "" { 2, -2 }\nt "" 3\n'
+    file = tmp_path / "old.efg"
+    file.write_text('EFG 2 D "old" { "A" "B" }\n' + nodes + ends)
+    tree = GameTree(find_game(f"tree:{file}"))
+    assert tree.values(tree.strategy(Uniform())) == pytest.approx([0.25 * 0.5 + 0.75 * 2, -(0.25 * 0.5 + 0.75 * 2)])
+
+
 HEAD = 'EFG 2 R "t" { "A" "B" }\n"a comment\nof two lines"\n'
 LEFT = 'p "" 1 1 "s" { "l" "r" } 0\n'
 ENDS = 't "" 1 "" { 1, -1 }\nt "" 2 "" { -1, 1 }\n'

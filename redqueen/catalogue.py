@@ -172,10 +172,13 @@ def _member(module: Any, name: str, place: str) -> Any:
     found = getattr(module, name, None) if name else None
     if found is None:
         own = [
-            key for key, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module.__name__
+            key
+            for key, value in vars(module).items()
+            if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.__name__
+            if not key.startswith("_")
         ]
         close = get_close_matches(name, own, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"its classes are {', '.join(own) or 'none'}"
+        hint = f"did you mean {close[0]}?" if close else f"its classes and functions are {', '.join(own) or 'none'}"
         raise RedQueenError(f"{place} has no {name!r}; {hint}")
     return found
 

@@ -73,20 +73,28 @@ def _names_of(rewards: Sequence[Reward | GroupReward]) -> list[str]:
 def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
     """The numbers that `reward` gives the seats that spoke, [N] each; raises RedQueenError if they do not fit."""
     by_seat, found = reward(episode), {}
+    if not isinstance(by_seat, Mapping):
+        raise RedQueenError(
+            f"{_called(reward)} must give {{seat: numbers}}, one for each turn of the seat, not {by_seat!r:.60}"
+        )
     for seat, turns in spoken_turns(episode).items():
         if turns:
             if seat not in by_seat:
-                raise RedQueenError(f"reward {reward!r:.60} says nothing of the seat {seat} of {episode.game!r}")
+                raise RedQueenError(f"{_called(reward)} says nothing of the seat {seat} of {episode.game!r}")
             found[seat] = np.asarray(by_seat[seat], dtype=np.float64)
             known = np.isfinite(found[seat])
             if not known.all() and unknown(episode):
                 known |= np.isnan(found[seat])
             if found[seat].shape != (len(turns),) or not known.all():
                 raise RedQueenError(
-                    f"reward {getattr(reward, '__name__', reward)!s:.60} must give the seat {seat} of "
-                    f"{episode.game!r} {len(turns)} finite numbers, one for each turn, not {found[seat]!s:.60}"
+                    f"{_called(reward)} must give the seat {seat} of {episode.game!r} {len(turns)} finite numbers, "
+                    f"one for each turn, not {found[seat]!s:.60}"
                 )
     return found
+
+
+def _called(reward: Reward) -> str:
+    return f"reward {getattr(reward, '__name__', reward)!s:.60}"
 
 
 def _shared_out(reward: GroupReward, group: Episode | Group) -> list[Parts]:

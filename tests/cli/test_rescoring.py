@@ -34,6 +34,12 @@ def order(episode):
 def opinion(episode):
     return {seat: np.array([episode.outcome.facts["opinion"]]) for seat in episode.seats}
 
+def number(episode):
+    return 1
+
+def by_name(episode):
+    return {str(seat): np.array([1.0]) for seat in episode.seats}
+
 class Times:
     def __init__(self, by: float = 1.0):
         self.by = by
@@ -134,7 +140,10 @@ def test_a_judge_who_answers_in_prose_is_read_and_one_who_says_nothing_is_refuse
         (("--with", "own.py:order"), "is no function of the record: of episode 0.0 it says 1 for solver, then 6"),
         (("--with", "own.py:opinion"), "cannot be computed from the record of episode 0.0: KeyError"),
         (("--with", "own.py:OfGroup"), "is a reward of a group"),
-        (("--with", "own.py:nobody"), "has no 'nobody'"),
+        (("--with", "own.py:number"), "reward number must give {seat: numbers}, one for each turn of the seat, not 1"),
+        (("--with", "own.py:by_name"), "reward by_name says nothing of the seat solver"),
+        (("--with", "own.py:nobody"), "has no 'nobody'; its classes and functions are brevity, luck, order, opinion"),
+        (("--with", "own.py:brevty"), "has no 'brevty'; did you mean brevity?"),
         (("--with", "payof"), "did you mean payoff"),
         (("--with", "judge"), "say which: --with judge:RUN"),
         (("--with", "payoff", "--repeats", "2"), "are of a judge"),

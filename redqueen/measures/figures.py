@@ -257,7 +257,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 RULE = (
     "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, worth "
     "of talks, spies found, conditions found, items found, mean score, exploitability, regret, wins against the "
-    "start, score against a fixed player or points won from it, mean reward in training"
+    "start, held-out pairs ranked as preferred, score against a fixed player or points won "
+    "from it, mean reward in training"
 )
 _HEADLINES = (
     "accuracy",

@@ -176,6 +176,10 @@ class HeldOutPreferences:
             self._batch = beside(self._batch, self._reference.likelihoods(self._batch))
         return {f"held_out/{name}": value for name, value in compared(self._learner, self._batch).items()}
 
+    def basis(self) -> dict[str, Basis]:
+        found = Basis(count=len(self._batch) // 2, of="held-out pairs", references={"the start": 0.5})
+        return {"held_out/preference_accuracy": found} if len(self._batch) else {}
+
     def state(self) -> State:
         return {}
 

@@ -53,7 +53,7 @@ def read_answers(examples: Sequence[Example], compare: str) -> Expected:
     known = [found[0] for found in answers if found]
     worked = _worked(known) if compare in ("", NUMBER) else False
     if worked:
-        answers = [tuple(final_number(text) if _is_long(text) else text for text in found) for found in answers]
+        answers = [tuple(final_number(text) if is_long(text) else text for text in found) for found in answers]
         known = [found[0] for found in answers if found]
     kind = Kind.CHOICE if _are_letters(examples, known) else _most_are(known)
     if compare in (NUMBER, TEXT, CHOICE):
@@ -120,8 +120,8 @@ def _lettered(example: Example, found: tuple[str, ...], first: int, counted: boo
     return found if says is None else (says,)
 
 
-def _is_long(text: str) -> bool:
-    """Whether an entry is a worked solution, if it ends on its result."""
+def is_long(text: str) -> bool:
+    """Whether an entry is more than a short answer: a worked solution, if it ends on its result."""
     words, kind = len(text.split()), kind_of(text)
     if kind is Kind.FORMULA:
         return _COMPUTED.search(text) is not None
@@ -130,8 +130,8 @@ def _is_long(text: str) -> bool:
 
 def _worked(known: Sequence[str]) -> bool:
     """Whether the long answers are worked solutions: nearly all end on a number, and so do all the others."""
-    ended = [bool(final_number(text)) if _is_long(text) else kind_of(text) not in _WORDS for text in known]
-    return any(map(_is_long, known)) and sum(ended) >= _MOST * len(known)
+    ended = [bool(final_number(text)) if is_long(text) else kind_of(text) not in _WORDS for text in known]
+    return any(map(is_long, known)) and sum(ended) >= _MOST * len(known)
 
 
 def _are_letters(examples: Sequence[Example], known: Sequence[str]) -> bool:

@@ -33,7 +33,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.players.language.reciter import Reciter, reader
 from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
-from redqueen.questions.answer_columns import Expected, read_answers
+from redqueen.questions.answer_columns import Expected, is_long, read_answers
 from redqueen.questions.by_tests import ASSERTS, LIMITS, SETUP, ByTests
 from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, empty_throughout, layout_of
 from redqueen.questions.data_rows import Row, read_parts
@@ -605,10 +605,11 @@ class _Reading:
             raise RedQueenError(f"{path} holds no row that can be used" + (f": {faults[0]}" if faults else ""))
         self.kinds.append(wanted.kind)
         self.commas |= wanted.commas
-        self._say(path, layout, wanted, [answers for _, answers in good])
+        free = self._chosen_freely(found)
+        self._say(path, layout, wanted, [answers for _, answers in good], free)
         self._say_disagreements(path, good)
         self.columns += [f"{path}: {each}" for each in doubts([each for each, _ in good])]
-        rows = [(each, self._task(each, answers, wanted.kind)) for each, answers in good]
+        rows = [(each, self._task(each, answers, wanted.kind, free)) for each, answers in good]
         return [pair for pair in rows if not tested(pair[0])], [pair for pair in rows if tested(pair[0])]
 
     def _say_all_tests(self, layout: Layout, path: str, rows: Sequence[Row]) -> None:
@@ -701,15 +702,23 @@ class _Reading:
             )
         return dict(sorted(found.items(), key=lambda each: (len(each[0]), each[0])))
 
-    def _task(self, found: Example, answers: tuple[str, ...], kind: Kind) -> Task:
+    def _chosen_freely(self, found: Sequence[Example]) -> bool:
+        """Whether what somebody chose, or called good, is no answer that other replies are held to: most of it is more
+        than a short answer, or nobody compares."""
+        chosen = [is_long(each.completion) for each in found if _judged(each) and each.good is not False]
+        return self.compare == NONE or (self.compare == "" and 2 * sum(chosen) > len(chosen))
+
+    def _task(self, found: Example, answers: tuple[str, ...], kind: Kind, free: bool) -> Task:
         told = tuple(Message(role, text) for role, text in found.messages) if len(found.messages) > 1 else ()
         good = "" if found.good is False else found.completion
-        answer = answers[0] if answers else ("" if found.tests else good)
+        free = free and _judged(found)
+        answers = () if free else answers
+        answer = answers[0] if answers else ("" if found.tests or free else good)
         gold = good or (found.answers[0] if found.answers else "")
         alike = not answers or kind is Kind.CHOICE or self.compare in (NUMBER, TEXT, CHOICE)
         facts: dict[str, object] = {"answered_as": (kind if alike else kind_of(answers[0])).value}
         facts = {} if found.tests else facts
-        facts |= {"gold": gold} if gold and answer and gold != answer else {}
+        facts |= {"gold": gold} if gold and (answer or free) and gold != answer else {}
         facts |= {ACCEPTED: answers} if len(answers) > 1 else {}
         facts |= {OPTIONS: found.choices} if found.choices else {}
         facts |= {ASSERTS: found.tests} if found.tests else {}
@@ -718,8 +727,8 @@ class _Reading:
         category = found.by("category") if self.data.category else KIND
         return Task(found.place, category or KIND, as_text(found.messages), answer, facts, messages=told)
 
-    def _say(self, path: str, layout: Layout, wanted: Expected, found: Sequence[tuple[str, ...]]) -> None:
-        """Notes which columns are used, and what is expected."""
+    def _say(self, path: str, layout: Layout, wanted: Expected, found: Sequence[tuple[str, ...]], free: bool) -> None:
+        """Notes which columns are used, and what is expected; of `free` replies nothing is."""
         names = {
             "answer" if role == "completion" and "answer" not in layout.roles else role: name or "A, B, C, D"
             for role, name in layout.roles.items()
@@ -729,9 +738,13 @@ class _Reading:
         self.columns.append(f"{path}: {used}{without}")
         if path != self.data.path:
             return
-        if wanted.said == "none" and self.compare in ("", NONE):
+        judged = free and not self.compare and "answer" not in layout.roles
+        if judged or (wanted.said == "none" and self.compare in ("", NONE)):
             votes = "; votes are on whole replies (--compare number: on their last number)"
-            if "chosen" in layout.roles and not self.compare:
+            if judged:
+                said = "what was chosen is free text, and verdicts on replies are unknown (--compare text: a reply is "
+                said += "right where it says the same)"
+            elif "chosen" in layout.roles and not self.compare:
                 said = "a reply is right where it says what the chosen one says (--compare none: that is unknown)"
             else:
                 said = f"verdicts on replies are unknown{'' if self.compare else votes}"
@@ -771,6 +784,11 @@ class _Reading:
 
 
 _Row = tuple[Example, Task]
+
+
+def _judged(row: Example) -> bool:
+    """Whether all that is known of a row is what somebody chose, or called good or bad."""
+    return not row.answers and (bool(row.rejected) or row.good is not None)
 
 
 def _is_file(path: str) -> bool:

@@ -326,6 +326,30 @@ def test_a_file_of_pairs_says_with_what_replies_are_compared(tmp_path):
     assert "a reply is right where it says what the chosen one says (--compare none" in " ".join(data.notes)
 
 
+@pytest.mark.parametrize(
+    ("rows", "compare", "verdict"),
+    [
+        ([("It is four plus five.", "no")], "", None),  # a sentence is no answer that others are held to
+        ([("four", "no")], "", True),
+        ([("four", "no")], "none", None),
+        ([("It is four plus five.", "no")], "text", True),
+        ([("four", "no"), ("five", "no"), ("It is six indeed.", "no")], "", True),
+    ],
+)
+@pytest.mark.parametrize("labels", [False, True])
+def test_what_was_chosen_is_a_right_answer_only_where_it_is_short(rows, compare, verdict, labels, tmp_path):
+    pairs = [{"prompt": f"q{n}", "chosen": good, "rejected": bad} for n, (good, bad) in enumerate(rows)]
+    called = [(each["prompt"], each[side], side == "chosen") for each in pairs for side in ("chosen", "rejected")]
+    marked = [dict(zip(("prompt", "completion", "label"), each, strict=True)) for each in called]
+    data = Dataset(saved(tmp_path / "a.jsonl", marked if labels else pairs), 0.0, compare=compare)
+    asked = data.problems("train", len(marked if labels else pairs), Random(0))
+    tasks = [task for task in asked if gold_reply(task)]
+    assert sorted(map(gold_reply, tasks)) == sorted(good for good, _ in rows), "it is what is learned, in any case"
+    right = data.right(tasks, [rows[0][0]] * len(tasks))
+    assert right.count(verdict) == (len(tasks) if verdict is None else 1)
+    assert {bool(task.answer) for task in tasks} == {verdict is not None}, "a reply that is cut off is wrong for these"
+
+
 def test_of_several_answers_any_is_right(tmp_path):
     data = Dataset(saved(tmp_path / "a.jsonl", [{"question": "q", "answers": ["New York", "NYC"]}]), 0.0)
     assert data.right(data.problems("train", 3, Random(0)), ["nyc.", "The answer is New York.", "Paris"]) == [

@@ -13,6 +13,7 @@ from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
+from redqueen.views.headline import headline_of
 
 TINY = Learner(model="tiny", max_completion_length=4, learning_rate=3e-3)
 
@@ -50,6 +51,19 @@ def test_each_loss_starts_where_it_is_known_to_and_tells_held_out_pairs_apart_at
     assert lines[0]["held_out/preference_accuracy"] == 0.5, "policy and reference are one"
     assert final["held_out/preference_accuracy"] > 0.9
     assert final["held_out/preference_margin"] > 1.0
+
+
+def test_a_run_on_pairs_of_free_text_opens_with_the_held_out_pairs_that_it_ranks_as_preferred(pairs, tmp_path):
+    """No reply says what was chosen word for word: a share of such replies would stay at 0 whatever was learned."""
+    path = tmp_path / "free.jsonl"
+    rows = [{"prompt": f"number {n}", "chosen": f"It is {n}, I think.", "rejected": f"NO {n}"} for n in range(40)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    trained(replace(pairs, questions=f"dataset:path={path},held_out=0.2", pairs=32, steps=4), tmp_path / "run")
+    found = headline_of(tmp_path / "run", {})
+    assert found.figure == "held_out/preference_accuracy"
+    assert (found.basis.count, found.basis.of) == (8, "held-out pairs")
+    assert found.sentence.startswith("Held-out pairs ranked as preferred rose from 50.0% at step 0 to ")
+    assert " on 8 pairs; " in found.sentence
 
 
 @pytest.mark.parametrize("loss", ["simpo", "orpo"])

@@ -123,7 +123,7 @@ class Dashboard:
             lines += [Text(part, style="bold red") for each in alarms for part in wrap(f"alarm: {each}", width)[:ALARM]]
         title, said = self._episode(width) if height > 16 else ("", [])
         rows = height - len(lines) - (len(said) + 1 if said else 0) - 1
-        lines += self._rows(max(rows, 4))
+        lines += self._rows(max(rows, 4), width)
         if said:
             lines.append(Text(f"── {title} ".ljust(width, "─"), style="dim"))
             lines += map(Text, said)
@@ -195,17 +195,21 @@ class Dashboard:
             parts.append(f"{held:.1f} GB")
         return Text("   ".join(parts), style="dim")
 
-    def _rows(self, most: int) -> list[Text]:
-        """The headings and a line for each figure: its group where that is a new one, name, start, now, course."""
+    def _rows(self, most: int, width: int) -> list[Text]:
+        """The headings and a line for each figure: its group where that is a new one, name, start, now, course. In a
+        narrow window the groups are left out and long names lose their beginning, never the numbers."""
         chosen = self.figures()[:most]
-        widest = max((len(name) for _, name in chosen), default=0)
-        lines = [Text(f"{'':{GROUP}} {'':{widest}} {'start':>{NUMBER}} {'now':>{NUMBER}} course", style="dim")]
+        widest, left = max((len(name) for _, name in chosen), default=0), width - 2 * (NUMBER + 2)
+        first = GROUP + 1 if GROUP + 1 + widest <= left else 0
+        widest = min(widest, max(left - first, 1))
+        lines = [Text(f"{'':{first}}{'':{widest}} {'start':>{NUMBER}} {'now':>{NUMBER}} course", style="dim")]
         before = ""
         for group, name in chosen:
             values = self._courses[name]
             numbers = f"{self._first[name]:{NUMBER}.4g} {values[-1]:{NUMBER}.4g}"
-            line = Text(f"{'' if group == before else group:{GROUP}}", style="dim")
-            lines.append(line.append(f" {name:{widest}} {numbers} {course(values)}", style=_style(name, values)))
+            line = Text(f"{'' if group == before else group:{first}}" if first else "", style="dim")
+            called = name if len(name) <= widest else f"…{name[len(name) + 1 - widest :]}"
+            lines.append(line.append(f"{called:{widest}} {numbers} {course(values)}", style=_style(name, values)))
             before = group
         return lines
 

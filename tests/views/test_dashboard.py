@@ -46,6 +46,18 @@ def test_what_is_true_comes_first_with_its_start_its_course_and_the_pace(tmp_pat
     assert row.split()[2:] == ["exploitability", "1", "0.1", "█▄▃▂▁▁▁▁▁▁"]
 
 
+@pytest.mark.parametrize("width", [40, 60, 72, 100])
+def test_a_narrow_window_shows_the_numbers_of_every_figure(width, tmp_path):
+    board = Dashboard(tmp_path)
+    long = "kuhn_poker/late_average_exploitability"
+    board.add(line(0, **{"minimax_regret_reached": 0.5541, long: 0.4583}))
+    board.add(line(1, **{"minimax_regret_reached": 0.5516, long: 0.1234}))
+    rows = [each.split() for each in shown(board, width=width).splitlines()]
+    numbers = [[word for word in row if word.startswith("0.")] for row in rows]
+    assert ["0.5541", "0.5516"] in numbers and ["0.4583", "0.1234"] in numbers
+    assert any(word.endswith("_reached") for row in rows for word in row)
+
+
 def test_it_opens_with_what_happened_and_how_far_to_believe_it(tmp_path):
     (tmp_path / "measures.json").write_text(json.dumps({"accuracy": {"count": 64, "of": "held-out problems"}}))
     board = Dashboard(tmp_path, 40)

@@ -475,6 +475,12 @@ def test_a_person_plays_at_the_keyboard(run, said, monkeypatch):
     assert "--seed 1" in text
 
 
+def test_a_game_in_free_text_is_not_begun_against_a_player_who_draws_among_listed_replies(complaint, said, monkeypatch):
+    assert "negotiation is played in free text, and uniform draws among listed" in complaint("play", "negotiation")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("[deny]\n" * 10))
+    assert "what was played" in said("play", "negotiation", "--role", "all", "--seed", "3")
+
+
 def test_a_person_takes_the_other_role(said, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("1\n" * 3))
     assert "You are the second player" in said("play", "kuhn_poker", "--role", "second", "--seed", "3")

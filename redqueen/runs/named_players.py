@@ -15,6 +15,7 @@ from redqueen.games.proactive import Proactive
 from redqueen.measures.exact.known_equilibria import honest_kuhn, kuhn_equilibrium
 from redqueen.measures.exact.minimax import solve
 from redqueen.play.lockstep import play
+from redqueen.play.table import Table
 from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
@@ -54,6 +55,16 @@ def dealt(game: Game, seed: int) -> Task:
     """The task that chance picks for a seed, where a person plays the game once."""
     tasks = game.tasks()
     return Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
+
+
+def lists_some(game: Game) -> bool:
+    """Whether any ask of a match lists its replies, so that a player who draws among these can hold a seat."""
+    table = Table(Match(game, game.tasks()[0], dict.fromkeys(game.roles, Uniform()), 0), 0)
+    while table.outcome is None and table.asks:
+        if any(ask.choices for ask in table.asks):
+            return True
+        table.hear([Reply("nothing") for _ in table.asks])
+    return False
 
 
 def find_player(spec: str, game: Game) -> Player:

@@ -22,7 +22,7 @@ from redqueen.players.scripted import FirstChoice
 from redqueen.protocols import Forgets, Game, Player, StatesInformation, has
 from redqueen.runs.checkpoints import best_checkpoints, checkpoints
 from redqueen.runs.folder import game_specs, made_game, stored_questions
-from redqueen.runs.named_players import find_player, mind_of, unnamed
+from redqueen.runs.named_players import find_player, lists_some, mind_of, unnamed
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 from redqueen.views.serve.refusals import Declined
@@ -158,7 +158,8 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
 def _bots(game: Game) -> tuple[str, ...]:
     """Names of the scripted players that reply quickly in this game."""
     solved = ["minimax"] if has(game, StatesInformation) and game.perfect_information and _is_small(game) else []
-    return ("uniform", *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
+    drawn = ["uniform"] if lists_some(game) else []
+    return (*drawn, *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
 
 
 def _is_small(game: Game) -> bool:

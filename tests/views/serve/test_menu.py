@@ -48,6 +48,15 @@ def test_minimax_is_offered_where_nobody_waits_for_it(spec, offered, board_run):
     assert ("minimax" in game["players"]) == offered
 
 
+@pytest.mark.filterwarnings("ignore:the table of")
+@pytest.mark.parametrize(
+    ("spec", "offered"), [("negotiation", False), ("price_talk", True), ("price_talk:words=6", True), ("volley", True)]
+)
+def test_a_player_who_draws_among_listed_replies_is_offered_where_any_are_listed(spec, offered, board_run):
+    (game,) = Menu(board_run, spec).listed()["games"]
+    assert ("uniform" in game["players"]) == offered
+
+
 @pytest.mark.slow
 def test_an_older_checkpoint_and_bots_can_be_chosen(board_run):
     menu = Menu(board_run)

@@ -150,7 +150,8 @@ def _print(options: RescoreOptions, found: Sequence[Rescored]) -> None:
         table.add_row(*cells)
     console.print(table)
     for one in farthest(found, options.show):
-        said = visible(" ".join(str(one.episode.outcome.facts.get("reply", one.episode.turns[-1].reply.text)).split()))
+        own = [turn.reply.text for turn in one.episode.turns if turn.ask.seat == one.seat]
+        said = visible(" ".join(str(one.episode.outcome.facts.get("reply", own[-1])).split()))
         line = f"{one.name}  {one.seat}  {one.then:+.3f} then, {one.now:+.3f} now  {said[:60]}"
         console.print(line, markup=False, highlight=False)
     if options.show and farthest(found, 1):

@@ -126,6 +126,19 @@ def test_a_reward_of_one_s_own_and_one_that_is_shipped(run, capsys):
     assert "the same now 0.050" in said(capsys, "--with", "format")[1]
 
 
+def test_of_a_talk_each_seat_is_named_with_what_it_said_itself(run, capsys):
+    sender, receiver = Seat("sender"), Seat("receiver")
+    said_by = [(sender, "ask"), (receiver, "red"), (sender, "thanks"), (receiver, "blue")]
+    turns = tuple(Turn(Ask(seat, (Message("game", "?"),)), Reply(text)) for seat, text in said_by)
+    talk = Episode("talk", Task("t", "k"), 0, turns, Outcome({sender: 1.0, receiver: 1.0}, {}), (sender, receiver))
+    earned = [{str(s): {"rewards": [x, 0.0], "advantages": [0.0, 0.0]} for s in talk.seats} for x in (1.0, 2.0)]
+    lines = [json.dumps({**episode_to_json(talk), "credit": each}) for each in earned]
+    Path("run/episodes/step_000000.jsonl").write_text("\n".join(lines) + "\n")
+    shown = said(capsys, "--with", "payoff")[1]
+    assert "0.0 sender +1.000 then, +1.000 now thanks" in shown
+    assert "0.0 receiver +1.000 then, +1.000 now blue" in shown
+
+
 def test_a_judge_who_answers_in_prose_is_read_and_one_who_says_nothing_is_refused(run, capsys, monkeypatch):
     monkeypatch.setattr(rescoring, "find_player", lambda who, game: Constant(f"Well.\n\nScore: {who}"))
     assert "the same now 8.000" in said(capsys, "--with", "judge:8")[1]

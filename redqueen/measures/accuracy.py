@@ -32,6 +32,8 @@ def pass_at(k: int, right: int, tried: int) -> float:
 def shares_right(right: np.ndarray, suffix: str = "") -> Metrics:
     """`accuracy` and `pass@k` of verdicts [tasks, k attempts], NaN where nobody knows, as `HeldOut` measures them; of
     both also the share that is unknown, where there is any. The names end in `suffix`."""
+    if not right.size:
+        return {}
     unknown, count = np.isnan(right), right.shape[1]
     found: Metrics = {f"accuracy_unknown{suffix}": Mean(float(unknown.mean()), unknown.size)} if unknown.any() else {}
     if unknown.all():

@@ -89,6 +89,7 @@ def test_problems_of_which_nobody_knows_whether_an_attempt_was_right_are_counted
         "pass@2/ones": 0.5,  # of the first two
         "pass@2_unknown/ones": 0.5,
     }
+    assert shares_right(np.array([])) == {}
     assert shares_right(np.array([solved, lost])).keys() == {"accuracy", "accuracy_unknown", "pass@2"}
 
 

@@ -124,6 +124,14 @@ class Hearing:
         self._late: deque[bool] = deque(maxlen=WINDOW)
         self._alarms = Alarms([alarm], quiet=True)
 
+    def in_turn(self, asked: Sequence[int]) -> list[list[int]]:
+        """What is asked about, in parts to be asked one after the other: as long as nothing was ever read, about
+        `patience` from all over come first, so that a judge who says nothing costs no more than these."""
+        if self._read or len(asked) <= self._patience:
+            return [list(asked)] if asked else []
+        step = -(-len(asked) // self._patience)
+        return [list(asked[::step]), [n for place, n in enumerate(asked) if place % step]]
+
     def observe(self, read: Sequence[bool]) -> None:
         """Counts verdicts, each with whether it could be read."""
         self._asked, self._read = self._asked + len(read), self._read + sum(read)
@@ -193,10 +201,10 @@ class Heard:
         says = np.array([[bool(text.strip()) for text in side] for side in (first, second)]).reshape(2, -1)
         asked = np.flatnonzero(says.all(axis=0) | (not self._empty_loses)).tolist()
         found = 0.5 + 0.5 * (says[0].astype(np.float64) - says[1])
-        if asked:
-            one, other = ([side[n] for n in asked] for side in (first, second))
-            found[asked] = chances(self.oracle, [tasks[n] for n in asked], one, other, rng)
-            self._hearing.observe((~np.isnan(found[asked])).tolist())
+        for some in self._hearing.in_turn(asked):
+            one, other = ([side[n] for n in some] for side in (first, second))
+            found[some] = chances(self.oracle, [tasks[n] for n in some], one, other, rng)
+            self._hearing.observe((~np.isnan(found[some])).tolist())
         return np.asarray(found)
 
     def metrics(self) -> Metrics:

@@ -112,6 +112,28 @@ def test_an_oracle_that_never_has_a_verdict_stops_the_run_in_one_line():
         mute(tasks, ["a"] * 5, ["b"] * 5, Random(0))
 
 
+def test_a_judge_who_says_nothing_is_found_out_before_all_pairs_are_asked_about():
+    asked = []
+
+    def silent(tasks, first, second, rng):
+        asked.extend(task.id for task in tasks)
+        return np.full(len(tasks), np.nan)
+
+    tasks = [Task(str(n // 28)) for n in range(896)]  # 28 pairs of each problem
+    with pytest.raises(RedQueenError, match="no verdict on any of 64 pairs"):
+        Heard(silent, "judge:frozen")(tasks, ["a"] * 896, ["b"] * 896, Random(0))
+    assert len(asked) == 64 and len(set(asked)) == 32, "two pairs of each problem, not three problems alone"
+
+
+def test_what_is_asked_about_in_parts_has_its_own_verdicts():
+    def known(tasks, first, second, rng):
+        return np.array([float(one) for one in first])
+
+    chances = [str(n / 200) for n in range(200)]
+    heard = Heard(known, "judge:frozen")
+    assert heard([Task("q")] * 200, chances, ["x"] * 200, Random(0)).tolist() == [n / 200 for n in range(200)]
+
+
 def test_one_verdict_is_enough_to_be_listened_to():
     found = iter([0.5, *[np.nan] * 20])
     oracle = Heard(lambda tasks, first, second, rng: np.array([next(found) for _ in tasks]), "questions")

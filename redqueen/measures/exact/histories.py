@@ -9,6 +9,7 @@ A game of two decisions, of two choices each:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -22,6 +23,8 @@ from redqueen.types import Ask, Match, RedQueenError, Reply, Seat, Task
 
 MAX_NODES = 2_000_000
 MAX_DEPTH = 200  # decisions of one history
+FIRST = 200  # nodes that are listed before their number is estimated
+DRAWN, LARGE = 64, 16  # lines that an estimate draws, and how many of them must speak for too many
 _Past = tuple[int, str]  # a state, and the choice made there
 
 
@@ -126,13 +129,33 @@ class _Explorer:
 
     def _add(self, parent: int, place: int, depth: int) -> int:
         number = len(self._states)
-        if number >= self.max_nodes:
+        if number >= self.max_nodes or (number == FIRST and self._surely_too_many()):
             raise RedQueenError(f"{self.game.name} has more than {self.max_nodes:,} histories: too many to list")
         self._states.append(-1)
         self._parents.append(parent)
         self._places.append(place)
         self._depths.append(depth)
         return number
+
+    def _surely_too_many(self) -> bool:
+        """Whether random lines show that there are more histories than may be listed, long before these are found.
+
+        The product of the numbers of choices along a line that is drawn uniformly is on average the number of ends
+        (Knuth, 1975, Estimating the efficiency of backtrack programs), so at most one line in a hundred has a product
+        of a hundred times that number, and 16 of 64 such lines are drawn with probability below 1e-17."""
+        rng, tasks = Random(0), self.game.tasks()
+        products = [self._drawn_line(rng.choice(tasks), rng) * len(tasks) for _ in range(DRAWN)]
+        return sum(product >= 100 * self.max_nodes for product in products) >= LARGE
+
+    def _drawn_line(self, task: Task, rng: Random) -> float:
+        """The product of the numbers of choices along one line; up to its first ask for free text, if it has one."""
+        table = Table(Match(self.game, task, dict.fromkeys(self.game.roles, _NOBODY)), 0, rng=NoChance())
+        product, depth = 1.0, 0
+        while table.outcome is None and depth <= MAX_DEPTH and all(ask.choices for ask in table.asks):
+            product *= math.prod(len(ask.choices) for ask in table.asks)
+            depth += len(table.asks)
+            table.hear([Reply(rng.choice(ask.choices)) for ask in table.asks])
+        return product
 
     def _end(self, number: int, scores: Mapping[Seat, float]) -> None:
         roles = self.game.roles

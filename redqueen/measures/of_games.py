@@ -18,7 +18,7 @@ from redqueen.measures.accuracy import spread
 from redqueen.measures.exact.exploitability import AverageStrategy, Forgets, GameTree
 from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.measures.exact.sampled import sampled_exploitability
-from redqueen.measures.intervals import student_interval
+from redqueen.measures.intervals import student_interval, wilson_interval
 from redqueen.play.lockstep import play
 from redqueen.play.table import DoesNotEnd, waits
 from redqueen.players.scripted import Uniform
@@ -247,9 +247,10 @@ class MeanScore:
 
 class Success:
     """How often the learner does held-out tasks of a game for one: `success`, the share of attempts with a score of 1,
-    and `held_out_score`, the mean, of those with a verdict; `success_unknown`, the share without one, where there are
-    any. One attempt at each of at most `most` tasks, which are dealt by `seed` and the same at every measurement, as
-    are the seeds of sampling. Raises RedQueenError where nothing is held out."""
+    and `held_out_score`, the mean with its 95 % interval (Wilson's where all scores are 0 or 1, else Student's t, and
+    none where all are equal otherwise), of those with a verdict; `success_unknown`, the share without one, where there
+    are any. One attempt at each of at most `most` tasks, which are dealt by `seed` and the same at every measurement,
+    as are the seeds of sampling. Raises RedQueenError where nothing is held out."""
 
     def __init__(self, game: HoldsOut, learner: Trained, most: int, seed: int) -> None:
         self._game = game
@@ -267,6 +268,12 @@ class Success:
         found: Metrics = {}
         if scores:
             found = {"success": mean_of([value == 1.0 for value in scores]), "held_out_score": mean_of(scores)}
+            if set(scores) <= {0.0, 1.0}:
+                _, low, high = wilson_interval(sum(scores), len(scores))
+                found |= {"held_out_score_low": low, "held_out_score_high": high}
+            elif len(set(scores)) > 1:
+                _, low, high = student_interval(scores)
+                found |= {"held_out_score_low": low, "held_out_score_high": high}
         if silent := sum(map(unknown, episodes)):
             found["success_unknown"] = Mean(silent / len(episodes), len(episodes))
         return found

@@ -1,4 +1,5 @@
-"""Records what every recipe does in its first steps: `python tests/golden/figures.py`. Read the diff before a commit.
+"""Records what every recipe does in its first steps: `python tests/golden/figures.py`, or for some of them
+`python tests/golden/figures.py RECIPE ...`. Read the diff before a commit.
 
 For each recipe and seed: a digest of every word said, the figures of each step, a projection of the final parameters.
 A refactoring leaves all of them as they are; a change of a method changes its own, with a sentence in the commit that
@@ -14,6 +15,7 @@ import json
 import math
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -125,11 +127,13 @@ def _sum_of_squares(value: Any) -> float:
     return float(value) ** 2 if is_figure(value) and not isinstance(value, bool) else 0.0
 
 
-def everything() -> dict[str, Any]:
+def recorded(names: Sequence[str]) -> dict[str, Any]:
+    """The figures of these recipes, or of all, beside what is kept of the others."""
     torch.set_num_threads(1)
-    return {name: {str(seed): figures(name, seed) for seed in SEEDS} for name in contract().RECIPES}
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if names else {}
+    return kept | {name: {str(seed): figures(name, seed) for seed in SEEDS} for name in names or contract().RECIPES}
 
 
 if __name__ == "__main__":
-    KEPT.write_text(json.dumps(everything(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    KEPT.write_text(json.dumps(recorded(sys.argv[1:]), indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"wrote {KEPT}")

@@ -11,6 +11,7 @@ from redqueen.games.last_round import LastRound
 from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.negotiation import Negotiation
 from redqueen.games.signalling import Signalling
+from redqueen.games.talk import told
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.measures import of_games as measures
 from redqueen.measures.exact.exploitability import GameTree
@@ -36,7 +37,7 @@ from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import changed
-from redqueen.types import Basis, Outcome, Seat, Task
+from redqueen.types import Ask, Basis, Outcome, Seat, Task
 
 KUHN = GameTree(KuhnPoker())
 
@@ -204,6 +205,41 @@ def test_held_out_tasks_are_dealt_by_the_seed():
         assert len(set(ids)) == 8
         assert set(ids) <= {task.id for task in game.held_out()}
     assert [task.id for task in Success(game, Uniform(), 99, 1)._tasks] == [task.id for task in game.held_out()]
+
+
+@dataclass(frozen=True)
+class Paid:
+    """Held-out tasks that pay what they say."""
+
+    scores: tuple[float, ...]
+    name: str = "paid"
+    roles: tuple[str, ...] = ("one",)
+
+    def tasks(self):
+        return [Task("trained")]
+
+    def held_out(self):
+        return [Task(str(number), facts={"score": score}) for number, score in enumerate(self.scores)]
+
+    def play(self, task, rng):
+        yield [Ask(Seat("one"), told(task.id), ("go",))]
+        return Outcome({Seat("one"): task.facts["score"]})
+
+
+@pytest.mark.parametrize(
+    ("scores", "bounds"),
+    [
+        ((1.0,) * 8, (8 / (8 + 1.959964**2), 1.0)),  # Wilson's
+        ((0.0,) * 8, (0.0, 1 - 8 / (8 + 1.959964**2))),
+        ((0.0, 0.5, 1.0, 0.5), (0.5 - 3.182446 * 6**-0.5 / 2, 0.5 + 3.182446 * 6**-0.5 / 2)),  # Student's, t at 3
+        ((0.5,) * 4, (None, None)),
+    ],
+)
+def test_a_mean_score_on_held_out_tasks_says_how_sure_it_is(scores, bounds):
+    found = Success(Paid(scores), Uniform(), 8, 0)()
+    assert found["held_out_score"] == sum(scores) / len(scores)
+    known = tuple(found.get(f"held_out_score_{end}") for end in ("low", "high"))
+    assert known == (bounds if None in bounds else pytest.approx(bounds, abs=1e-6))
 
 
 class Found(Exception):

@@ -31,9 +31,9 @@ class Expert:
 @pytest.mark.slow
 def test_success_is_measured_on_held_out_tasks():
     game = find_game("acting:site(mail,8,8)")
-    assert Success(game, Expert(game), 8, 0)() == {"success": 1.0, "held_out_score": 1.0}
+    assert Success(game, Expert(game), 8, 0)().items() >= {"success": 1.0, "held_out_score": 1.0}.items()
     other = find_game("working:sql:join")
-    assert Success(other, Constant("select 1"), 8, 0)() == {"success": 0.0, "held_out_score": 0.0}
+    assert Success(other, Constant("select 1"), 8, 0)().items() >= {"success": 0.0, "held_out_score": 0.0}.items()
     (measure,) = usual_measures(game, Uniform(), 0)
     assert measure.basis()["success"] == Basis(count=8, of="tasks", attempts=1)
 

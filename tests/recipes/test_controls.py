@@ -11,6 +11,7 @@ from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE, SOLVE
 from redqueen.recipes.adversaries.self_redteam import recipe as self_redteam
 from redqueen.recipes.labels.comas import recipe as comas
+from redqueen.recipes.preferences.spar import recipe as spar
 from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.recipes.proposers.eva import recipe as eva
@@ -82,6 +83,7 @@ FROZEN = [
     (spell, {"stages": (2, 5)}, "--stages 2 5: the last stage of documents is 3"),
     (spell, {"stages": (0, 9)}, "the last stage"),
     (eva, {"rewriter": Role("ruel")}, "did you mean rule?"),
+    (spar, {"depth": 1, "beam": 3}, "--beam has no effect with --depth 1"),
     (comas, {"rounds": 1, "recalled": 5}, "--recalled has no effect with --rounds 1"),
     (self_redteam, {"vanilla": 1.0, "attacker": Role("separate")}, "--attacker has no effect with --vanilla 1"),
     (self_redteam, {"vanilla": 1.0, "defender": Role("frozen"), "imitation": 0.0}, "nobody learns"),

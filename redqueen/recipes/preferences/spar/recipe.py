@@ -43,7 +43,7 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.preferences.spar.steps import Keep, Refining, Search
+from redqueen.recipes.preferences.spar.steps import Beam, Keep, Refining, Search
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count, Positive
@@ -63,7 +63,7 @@ class Config:
     attempts: Count = 5  # replies to each
     votes: Count = 5  # criticisms of each reply and edit
     branch: Count = 3  # edits of a reply
-    beam: Count = 2  # edits of a level that are edited next
+    beam: Beam = 2  # edits of a level that are edited next
     depth: Count = 3  # levels
     pairs_per_update: Count = 16
     passes: Count = 4  # over the pairs of an iteration, at most

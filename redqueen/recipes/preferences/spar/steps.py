@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,11 +29,13 @@ from redqueen.protocols import FINITE, Player, Questions, State, shaped
 from redqueen.questions.asking import SOLVE, graded, judgements_of, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
+from redqueen.settings.limits import Count, NotWith
 from redqueen.settings.roles import learning
 from redqueen.texts import likeness
 from redqueen.types import Episode, Group, Metrics, Task, Trajectory, mean_of
 
 Keep = Literal["own", "right"]
+Beam = Annotated[Count, NotWith("depth", 1)]  # the edits of the last level are not edited
 PASSES = 0.5  # an edit is accepted by more than this share of its criticisms
 FALSE_PAIRS = Alarm(
     "false_pairs",

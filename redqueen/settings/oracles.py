@@ -69,6 +69,11 @@ class JudgeSettings:
             raise RedQueenError(f"--judge.scale is two whole numbers, the lower first, as in 1-10: not {self.scale!r}")
         return int(low), int(high)
 
+    def check(self, config: object) -> None:
+        """Raises RedQueenError for a way with earlier thoughts: a judge says one thing, and nothing before it."""
+        if self.speech.history is not None:
+            raise RedQueenError("--judge.history has no effect: a judge says one thing; leave it out")
+
     def oracle(self, spec: str, questions: Questions, seat: Seating) -> Heard:
         """The preference oracle that `spec` names (`find_oracle`), asked as these settings say."""
         return find_oracle(spec, questions, seat, self)

@@ -14,6 +14,8 @@ from redqueen.questions.judge_oracles import JudgedPairs
 from redqueen.questions.small.growing import Growing
 from redqueen.questions.small.matchups import Matchups
 from redqueen.questions.small.sums import Sums
+from redqueen.settings.finding import find_recipe
+from redqueen.settings.limits import check_settings
 from redqueen.settings.oracles import Heard, JudgeSettings, find_oracle
 from redqueen.settings.speech import Speech
 from redqueen.types import RedQueenError, Reply, Task
@@ -268,3 +270,8 @@ def test_a_classifier_must_be_named_and_be_there():
         find_oracle("reward:", Sums(), nobody)
     with pytest.raises(RedQueenError, match=r"there is no model folder \./nowhere"):
         find_oracle("pairs:./nowhere", Sums(), nobody)
+
+
+def test_a_judge_that_says_one_thing_has_no_earlier_thoughts():
+    with pytest.raises(RedQueenError, match=r"^--judge\.history has no effect: a judge says one thing"):
+        check_settings(find_recipe("spo").Config(judge=JudgeSettings(speech=Speech(history="strip"))))

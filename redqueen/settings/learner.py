@@ -155,6 +155,11 @@ class Learner:
                 "or name a compiler in the variable CXX",
                 stacklevel=2,
             )
+        if self.raw_prompt is False and learns and not loaded.tokenizer.chat_template:
+            raise RedQueenError(
+                f"--raw-prompt False has no effect on {self.model}, which has no chat template and is shown plain "
+                "text: leave it out"
+            )
         if self.raw_prompt is None and not is_tiny(self.model) and not loaded.tokenizer.chat_template:
             warnings.warn(
                 f"{self.model} has no chat template: it is shown plain text, which suits a base model "

@@ -129,6 +129,10 @@ def test_what_has_no_effect_on_a_table_is_refused(field, value):
         ({"model": "tiny", "device": "toaster"}, "there is no device 'toaster': write cpu, cuda or cuda:N"),
         ({"model": "tiny", "device": "cuda:x"}, "there is no device 'cuda:x'"),
         ({"model": "tiny", "device": "cuda:99"}, "device 'cuda:99' is not available here"),
+        (
+            {"model": "tiny", "raw_prompt": False},
+            "--raw-prompt False has no effect on tiny, which has no chat template",
+        ),
         ({"model": "./nowhere"}, "there is no model folder ./nowhere"),
         ({"learning_rate": -1.0}, "--learning-rate must be at least 0"),
         ({"model": "tiny", "max_completion_length": 0}, "--max-completion-length must be at least 1, not 0"),

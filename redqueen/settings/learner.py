@@ -305,6 +305,10 @@ Flat = Annotated[Learner, tyro.conf.arg(name="")]
 NoSolver = Annotated[Flat, Without(SOLVER, "nobody solves a task in this recipe")]
 """The learner of a recipe without a seat of the role solver."""
 
+_ONE = "no reply here comes after another of the same match"
+OneTurn = Annotated[Flat, Without("history", _ONE), Without("solver.history", _ONE)]
+"""The learner of a recipe in which it never has a later turn."""
+
 
 def usual_dtype(device: str) -> Literal["float32", "bfloat16"]:
     """The precision of weights on a device, unless the user says otherwise."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass
+from operator import attrgetter
 from typing import Annotated, Any, Protocol, get_type_hints
 
 import tyro
@@ -89,18 +90,20 @@ class NotWith:
 
 @dataclass(frozen=True)
 class Without:
-    """A rule in the annotation of a field that holds settings of its own: those named `part` are refused, with the
-    reason `why`: `learner: Annotated[Learner, Without("solver", "nobody solves a task here")]`."""
+    """A rule in the annotation of a field that holds settings of its own: those named `part`, one of them or several
+    that belong together, are refused with the reason `why`:
+    `learner: Annotated[Learner, Without("solver", "nobody solves a task here")]`."""
 
     part: str
     why: str
 
     def check(self, settings: Any) -> None:
         """Raises RedQueenError if a setting of the part is not at its default."""
-        usual, given = getattr(type(settings)(), self.part), getattr(settings, self.part)
-        for name in vars(given):
-            if getattr(given, name) != getattr(usual, name):
-                raise RedQueenError(f"{_flag(f'{self.part}.{name}')} has no effect: {self.why}; leave it out")
+        given = attrgetter(self.part)(settings)
+        several = [f"{self.part}.{name}" for name in vars(given)] if is_dataclass(given) else [self.part]
+        for name in several:
+            if attrgetter(name)(settings) != attrgetter(name)(type(settings)()):
+                raise RedQueenError(f"{_flag(name)} has no effect: {self.why}; leave it out")
 
 
 Whole = Annotated[int, Within(0)]

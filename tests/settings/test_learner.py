@@ -11,6 +11,7 @@ from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Boxed, Plain
 from redqueen.players.tabular import TabularPolicy
 from redqueen.schedules import anneal
+from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner, usual_cache
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, PartOf, Positive, Share, Within, check_settings
 from redqueen.settings.roles import Plays, bind, learning
@@ -339,3 +340,13 @@ def test_keys_and_values_have_a_tenth_of_a_gpu(monkeypatch):
     assert usual_cache("cuda:1") == pytest.approx(8.0) and asked == ["cuda:1"]
     assert usual_cache("cuda", 141.0) == pytest.approx(14.1)
     assert usual_cache("cuda", 6.0) == 1.0
+
+
+@pytest.mark.parametrize("name", ["dpo", "iterative_dpo", "nash_md", "spin", "spo", "sppo"])
+@pytest.mark.parametrize(
+    ("settings", "flag"),
+    [({"history": "strip"}, "--history"), ({"solver": Speech(history="keep")}, "--solver.history")],
+)
+def test_earlier_thoughts_are_not_set_where_no_reply_comes_after_another(name, settings, flag):
+    with pytest.raises(RedQueenError, match=f"^{flag} has no effect: no reply here comes after another"):
+        check_settings(find_recipe(name).Config(learner=Learner(model="tiny", **settings)))

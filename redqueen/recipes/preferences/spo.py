@@ -36,7 +36,7 @@ from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Learner, OneTurn
 from redqueen.settings.limits import Amount, Count, Several
 from redqueen.settings.oracles import JudgeSettings
 from redqueen.settings.roles import Cast
@@ -44,7 +44,7 @@ from redqueen.settings.roles import Cast
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner()
+    learner: OneTurn = Learner()
     questions: str = "matchups"
     oracle: str = "questions"
     """questions, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, reward:MODEL, pairs:MODEL, or FILE.py:NAME"""

@@ -41,13 +41,13 @@ from redqueen.protocols import Policy
 from redqueen.recipes.preferences.dpo.objective import Loss, objective_of
 from redqueen.recipes.preferences.dpo.steps import data_for
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat
+from redqueen.settings.learner import Learner, OneTurn
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive, Within
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Flat(model="smollm2-135m")
+    learner: OneTurn = Learner(model="smollm2-135m")
     questions: str = "preferences"
     steps: Count = 48
     pairs: Count = 256  # to learn from, at most

@@ -47,14 +47,14 @@ from redqueen.protocols import Policy
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.self_training.spin.steps import sides
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat
+from redqueen.settings.learner import Learner, OneTurn
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith
 from redqueen.settings.oracles import JudgeSettings
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Flat(model="smollm2-135m")
+    learner: OneTurn = Learner(model="smollm2-135m")
     questions: str = "sums"
     chosen: Literal["gold", "learner"] = "gold"
     """the chosen side: gold answers, which the learner's lose to, or the learner, whom an earlier model loses to"""

@@ -43,7 +43,7 @@ class Expected:
 
 def read_answers(examples: Sequence[Example], compare: str) -> Expected:
     """What is expected of each row, compared as the setting `compare` says, or as what most answers are."""
-    raw = [_raw(each) for each in examples]
+    raw = [_raw(each, compare) for each in examples]
     commas = compare in ("", NUMBER) and _have_commas([texts[0] for texts in raw if texts])
     if commas:
         raw = [tuple(map(with_points, texts)) for texts in raw]
@@ -73,8 +73,10 @@ def _have_commas(known: Sequence[str]) -> bool:
     return len(fitting) >= _MOST * len(known) and any(_NO_THOUSANDS.search(text) for text in fitting)
 
 
-def _raw(example: Example) -> tuple[str, ...]:
-    gold = example.completion and not example.rejected and example.good is not False
+def _raw(example: Example, compare: str) -> tuple[str, ...]:
+    """What a row says is right. A chosen reply is an answer of its own where it is to be a number or a letter."""
+    chosen = compare in (NUMBER, CHOICE) or not example.rejected
+    gold = example.completion and chosen and example.good is not False
     return tuple(map(said_aloud, example.answers or ((example.completion,) if gold else ())))
 
 

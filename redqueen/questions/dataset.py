@@ -52,6 +52,7 @@ from redqueen.questions.grading import (
 from redqueen.questions.pair_doubts import doubts
 from redqueen.questions.reference_answers import doubts_about
 from redqueen.questions.verdicts import as_scores
+from redqueen.texts import said_aloud
 from redqueen.types import SOLVER, Demonstration, Match, Message, RedQueenError, Refusal, Task
 
 Stamps = tuple[tuple[int, int], ...]  # when files were changed, and their sizes
@@ -705,7 +706,7 @@ class _Reading:
     def _chosen_freely(self, found: Sequence[Example]) -> bool:
         """Whether what somebody chose, or called good, is no answer that other replies are held to: most of it is more
         than a short answer, or nobody compares."""
-        chosen = [is_long(each.completion) for each in found if _judged(each) and each.good is not False]
+        chosen = [is_long(said_aloud(each.completion)) for each in found if _judged(each) and each.good is not False]
         return self.compare == NONE or (self.compare == "" and 2 * sum(chosen) > len(chosen))
 
     def _task(self, found: Example, answers: tuple[str, ...], kind: Kind, free: bool) -> Task:
@@ -713,7 +714,7 @@ class _Reading:
         good = "" if found.good is False else found.completion
         free = free and _judged(found)
         answers = () if free else answers
-        answer = answers[0] if answers else ("" if found.tests or free else good)
+        answer = answers[0] if answers else ("" if found.tests or free else said_aloud(good))
         gold = good or (found.answers[0] if found.answers else "")
         alike = not answers or kind is Kind.CHOICE or self.compare in (NUMBER, TEXT, CHOICE)
         facts: dict[str, object] = {"answered_as": (kind if alike else kind_of(answers[0])).value}

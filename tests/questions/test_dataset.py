@@ -724,3 +724,23 @@ def test_pairs_that_stand_there_both_ways_round_or_against_their_scores_are_name
     assert f"has the lower score: 1, the first in {path}, line 6;" in " ".join(Dataset(path).notes)
     clean = " ".join(Dataset(saved(tmp_path / "clean.jsonl", rows)).notes)
     assert "both ways" not in clean and "lower score" not in clean
+
+
+@pytest.mark.parametrize("compare", ["", "text", "number"])
+def test_a_chosen_reply_is_held_to_what_it_says_after_its_thoughts(compare, tmp_path):
+    rows = [{"prompt": f"q{n}", "chosen": f"<think>not {n}, 9</think>4{n}", "rejected": "5"} for n in range(4)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), 0.0, compare=compare)
+    tasks = sorted(data.problems("train", 4, Random(0)), key=lambda task: task.prompt)
+    assert [task.answer for task in tasks] == ["40", "41", "42", "43"]
+    assert data.right(tasks, ["40", "41", "9", "not 3, 9"]) == [True, True, False, False]
+    pairs = data.preferences("train", 4, Random(0))
+    assert {pair.chosen for pair in pairs} == {row["chosen"] for row in rows}
+
+
+def test_a_chosen_reply_that_is_to_be_a_number_and_is_none_is_named(tmp_path):
+    worked = [{"prompt": f"q{n}", "chosen": f"It is {n}.", "rejected": "no"} for n in range(4)]
+    data = Dataset(saved(tmp_path / "a.jsonl", worked), 0.0, compare="number")
+    tasks = sorted(data.problems("train", 4, Random(0)), key=lambda task: task.prompt)
+    assert data.right(tasks, ["0", "so 1", "3", "It is 3."]) == [True, True, False, True]
+    with pytest.raises(RedQueenError, match="the answer 'Hello!' is no number"):
+        Dataset(saved(tmp_path / "b.jsonl", [{"prompt": "Hi.", "chosen": "Hello!", "rejected": "5"}]), compare="number")

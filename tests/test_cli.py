@@ -476,7 +476,12 @@ def test_a_person_plays_at_the_keyboard(run, said, monkeypatch):
 
 
 def test_a_game_in_free_text_is_not_begun_against_a_player_who_draws_among_listed_replies(complaint, said, monkeypatch):
-    assert "negotiation is played in free text, and uniform draws among listed" in complaint("play", "negotiation")
+    why = "negotiation is played in free text by second, and uniform draws among listed replies"
+    assert why in complaint("play", "negotiation")
+    advised = "price_talk:words=6"  # the adviser writes, buyer and seller choose
+    assert "in free text by adviser, and uniform" in complaint("play", advised, "--role", "buyer")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("be firm\n" * 10))
+    assert "what was played" in said("play", advised, "--role", "adviser", "--seed", "3")
     monkeypatch.setattr(sys, "stdin", io.StringIO("[deny]\n" * 10))
     assert "what was played" in said("play", "negotiation", "--role", "all", "--seed", "3")
 

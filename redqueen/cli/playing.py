@@ -25,7 +25,7 @@ from redqueen.play.lockstep import replay as replay_episode
 from redqueen.players.human import Human
 from redqueen.protocols import Game, Player
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
-from redqueen.runs.named_players import dealt, find_player, lists_some
+from redqueen.runs.named_players import dealt, find_player, undrawn
 from redqueen.settings.limits import unset
 from redqueen.types import Episode, Match, RedQueenError
 
@@ -53,10 +53,11 @@ def play(words: Sequence[str]) -> None:
     if role not in (*game.roles, ALL):
         raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}, or take {ALL} of them")
     yours = game.roles if role == ALL else (role,)
-    if options.against == "uniform" and len(yours) < len(game.roles) and not lists_some(game):
+    others = [each for each in game.roles if each not in yours]
+    if options.against == "uniform" and (writing := undrawn(game).intersection(others)):
         raise RedQueenError(
-            f"{game.name} is played in free text, and uniform draws among listed replies: --against RUN, --against "
-            "http://HOST/v1#MODEL, or --role all for all of its seats"
+            f"{game.name} is played in free text by {', '.join(sorted(writing))}, and uniform draws among listed "
+            "replies: --against RUN, --against http://HOST/v1#MODEL, or --role all for all of its seats"
         )
     opponent = find_player(options.against, game)
     seed = Random().getrandbits(32) if options.seed is None else options.seed

@@ -57,14 +57,15 @@ def dealt(game: Game, seed: int) -> Task:
     return Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
 
 
-def lists_some(game: Game) -> bool:
-    """Whether any ask of a match lists its replies, so that a player who draws among these can hold a seat."""
+def undrawn(game: Game) -> frozenset[str]:
+    """The roles that a player who draws among listed replies cannot hold: those that a match of random replies asks
+    for free text, and all of them if it lists none."""
     table = Table(Match(game, game.tasks()[0], dict.fromkeys(game.roles, Uniform()), 0), 0)
     while table.outcome is None and table.asks:
-        if any(ask.choices for ask in table.asks):
-            return True
-        table.hear([Reply("nothing") for _ in table.asks])
-    return False
+        table.hear([Uniform().reply([ask])[0] if ask.choices else Reply("nothing") for ask in table.asks])
+    if not any(turn.ask.choices for turn in table.turns):
+        return frozenset(game.roles)
+    return frozenset(turn.ask.seat.role for turn in table.turns if not turn.ask.choices)
 
 
 def find_player(spec: str, game: Game) -> Player:

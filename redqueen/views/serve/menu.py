@@ -22,7 +22,7 @@ from redqueen.players.scripted import FirstChoice
 from redqueen.protocols import Forgets, Game, Player, StatesInformation, has
 from redqueen.runs.checkpoints import best_checkpoints, checkpoints
 from redqueen.runs.folder import game_specs, made_game, stored_questions
-from redqueen.runs.named_players import find_player, lists_some, mind_of, unnamed
+from redqueen.runs.named_players import find_player, mind_of, undrawn, unnamed
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 from redqueen.views.serve.refusals import Declined
@@ -70,6 +70,7 @@ class Offered:
     game: Game
     tasks: Sequence[Task]
     bots: Sequence[str]
+    undrawn: frozenset[str]  # roles in which a player who draws among listed replies cannot sit
 
 
 class Menu:
@@ -147,7 +148,8 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
     for spec in [named] if named else game_specs(folder):
         game = made or find_game(spec)
         if len(game.roles) > 1:
-            found[game.name] = Offered(spec, game, tuple(game.tasks()), _bots(game))
+            writing = undrawn(game)
+            found[game.name] = Offered(spec, game, tuple(game.tasks()), _bots(game, writing), writing)
         elif named:
             raise RedQueenError(f"{game.name} has one role, {game.roles[0]}: there is nobody to play against")
     if not found:
@@ -155,10 +157,10 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
     return found
 
 
-def _bots(game: Game) -> tuple[str, ...]:
-    """Names of the scripted players that reply quickly in this game."""
+def _bots(game: Game, writing: frozenset[str]) -> tuple[str, ...]:
+    """Names of the scripted players that reply quickly in this game, of which some roles are `writing` free text."""
     solved = ["minimax"] if has(game, StatesInformation) and game.perfect_information and _is_small(game) else []
-    drawn = ["uniform"] if lists_some(game) else []
+    drawn = ["uniform"] if len(writing) < 2 else []  # a person can sit in one role that writes
     return (*drawn, *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
 
 

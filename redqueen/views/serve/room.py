@@ -66,6 +66,9 @@ class Room:
             raise Declined(f"{wish.game} has no role {wish.role!r}: it has {', '.join(offered.game.roles)}")
         if wish.task is not None and not 0 <= wish.task < len(offered.tasks):
             raise Declined(f"{wish.game} has no task number {wish.task}")
+        if wish.player == "uniform" and (writing := offered.undrawn - {wish.role}):
+            roles = " and ".join(sorted(writing))
+            raise Declined(f"uniform draws among listed replies, and {roles} must write: choose another player or role")
         opponent = partial(self.menu.opponent, wish.game, wish.player)
         opponent()
         seed = secrets.randbits(32) if wish.seed is None else wish.seed

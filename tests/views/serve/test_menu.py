@@ -50,9 +50,18 @@ def test_minimax_is_offered_where_nobody_waits_for_it(spec, offered, board_run):
 
 @pytest.mark.filterwarnings("ignore:the table of")
 @pytest.mark.parametrize(
-    ("spec", "offered"), [("negotiation", False), ("price_talk", True), ("price_talk:words=6", True), ("volley", True)]
+    ("spec", "offered"),
+    [
+        ("negotiation", False),
+        ("price_talk", True),
+        ("price_talk:words=6", True),
+        ("price_talk:words=6,listed=false", False),  # adviser and buyer write, and a person takes one role
+        ("volley", True),
+    ],
 )
-def test_a_player_who_draws_among_listed_replies_is_offered_where_any_are_listed(spec, offered, board_run):
+def test_a_player_who_draws_among_listed_replies_is_offered_where_it_can_hold_all_roles_but_one(
+    spec, offered, board_run
+):
     (game,) = Menu(board_run, spec).listed()["games"]
     assert ("uniform" in game["players"]) == offered
 

@@ -50,6 +50,15 @@ def test_a_wish_that_cannot_be_met_is_explained(menu):
             room.begin(wish)
 
 
+@pytest.mark.filterwarnings("ignore:the table of")
+def test_a_player_who_draws_among_listed_replies_is_not_seated_where_it_must_write(board_run):
+    room = Room(Menu(board_run, "price_talk:words=6"))
+    for role in ("buyer", "seller"):
+        with pytest.raises(Declined, match="uniform draws among listed replies, and adviser must write"):
+            room.begin(Wish("price_talk(words=6)", "uniform", role))
+    assert room.begin(Wish("price_talk(words=6)", "uniform", "adviser"))["ask"]["choices"] == []
+
+
 def test_a_seed_deals_what_it_deals_at_the_keyboard(card_run):
     menu = Menu(card_run)
     game = menu.games["kuhn_poker"].game

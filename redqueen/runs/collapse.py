@@ -128,11 +128,12 @@ class Collapse:
     def measured(self, line: Mapping[str, Any]) -> bool:
         """Takes in a measurement, with the figures of the step before it, such as ratings; true where its score is the
         best so far, the first included. A score that is not finite says nothing. Raises RedQueenError where the
-        figures after the first step lack the user's score, or any usual one where the best checkpoint is kept."""
+        first measurement lacks any usual score and the best checkpoint is kept, or the figures after the first step
+        lack the user's score."""
         self._score = self._score or _usual(line)
         missing = self.watch.score not in line if self.watch.score else self.watch.keeps_best and not self._score
-        if missing and line["step"] and self.best_step is None:
-            known = [name for name in line if described(name).better]
+        known = [name for name in line if described(name).better]
+        if missing and (line["step"] or (known and not self.watch.score)) and self.best_step is None:
             wanted = (
                 repr(self.watch.score) if self.watch.score else "a usual score, by which the best checkpoint is known"
             )

@@ -160,7 +160,10 @@ def test_a_usual_score_is_found_under_the_name_of_its_game():
 
 
 @pytest.mark.parametrize("watch", [Watch(keep_best=True), Watch(on_collapse="roll_back")])
-def test_without_a_score_nobody_knows_the_best_and_that_is_said_at_the_second_measurement(watch):
+def test_without_a_score_nobody_knows_the_best_and_that_is_said_at_the_first_measurement(watch):
+    why = r"a usual score, by which the best checkpoint is known: --score is one of spy_found$"
+    with pytest.raises(RedQueenError, match=why):
+        Collapse(watch).measured({"step": 0, "spy_found": 0.3, "entropy": 1.0})
     collapse = Collapse(watch)
     assert not collapse.measured({"step": 0})
     with pytest.raises(
@@ -168,5 +171,7 @@ def test_without_a_score_nobody_knows_the_best_and_that_is_said_at_the_second_me
     ):
         collapse.measured({"step": 5, "reward/buyer": 0.1, "loss": 1.0})
     careless = Collapse()
-    assert not careless.measured({"step": 0})
+    assert not careless.measured({"step": 0, "spy_found": 0.3})
     assert not careless.measured({"step": 5, "reward/buyer": 0.1})
+    rated = Collapse(Watch(score="win_rate/round_before"))  # of the user's own it may only be the second that tells
+    assert not rated.measured({"step": 0, "spy_found": 0.3})

@@ -22,7 +22,7 @@ from redqueen.types import Metrics, RedQueenError
 
 # what is watched where nobody says otherwise, the first that a run measures; of several games that of the first
 USUAL = (
-    *("mean_score", "exploitability", "sampled_exploitability", "minimax_regret_reached"),
+    *("mean_score", "team_score", "exploitability", "sampled_exploitability", "minimax_regret_reached"),
     *("accuracy", "held_out_score", "held_out/preference_accuracy", "payoff/uniform"),
 )
 

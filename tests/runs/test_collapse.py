@@ -155,8 +155,8 @@ def test_a_usual_score_is_found_under_the_name_of_its_game():
     assert collapse.measured({"step": 0, **line})
     assert collapse.measured({"step": 5, **line, "kuhn_poker/exploitability": 0.3})
     assert not collapse.measured({"step": 10, **line, "mini_hanabi/payoff/uniform": 2})
-    alone = Collapse()
-    assert measured(alone, 1.0, 2.0, 1.5, name="mini_hanabi/payoff/uniform") == [True, True, False]
+    for alone in ("mini_hanabi/payoff/uniform", "team_score"):
+        assert measured(Collapse(), 1.0, 2.0, 1.5, name=alone) == [True, True, False]
 
 
 @pytest.mark.parametrize("watch", [Watch(keep_best=True), Watch(on_collapse="roll_back")])

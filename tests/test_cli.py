@@ -486,6 +486,15 @@ def test_a_game_in_free_text_is_not_begun_against_a_player_who_draws_among_liste
     assert "what was played" in said("play", "negotiation", "--role", "all", "--seed", "3")
 
 
+def test_a_person_takes_one_of_the_seats_that_share_a_role(said, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n"))
+    text = said("play", "odd_one_out", "--role", "voter", "--seed", "3")
+    assert text.count("(you):") == 1 and text.count("  (you)") == 1
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n" * 5))
+    text = said("play", "odd_one_out", "--role", "all", "--seed", "3")
+    assert text.count("(you):") == text.count("  (you)") == 5
+
+
 def test_a_person_takes_the_other_role(said, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("1\n" * 3))
     assert "You are the second player" in said("play", "kuhn_poker", "--role", "second", "--seed", "3")

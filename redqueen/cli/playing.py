@@ -22,7 +22,7 @@ from redqueen.games.tools import as_recorded as with_recorded_tools
 from redqueen.markup import signed, speaker_line, visible
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
-from redqueen.players.human import Human
+from redqueen.players.human import AtOneSeat, Human
 from redqueen.protocols import Game, Player
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.named_players import dealt, find_player, undrawn
@@ -40,7 +40,7 @@ class PlayOptions:
     against: str = "uniform"
     """uniform, minimax, honest, equilibrium, the folder of a run, or a server"""
     role: Annotated[str | None, unset("ROLE")] = None
-    """the role you take, or all of them; the game's first by default"""
+    """the role you take (one seat where several share it), or all for every seat; the game's first by default"""
     seed: Annotated[int | None, unset("INT")] = None
     """random for each game by default"""
 
@@ -52,8 +52,7 @@ def play(words: Sequence[str]) -> None:
     role = options.role or game.roles[0]
     if role not in (*game.roles, ALL):
         raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}, or take {ALL} of them")
-    yours = game.roles if role == ALL else (role,)
-    others = [each for each in game.roles if each not in yours]
+    others = [each for each in game.roles if role not in (each, ALL)]
     if options.against == "uniform" and (writing := undrawn(game).intersection(others)):
         raise RedQueenError(
             f"{game.name} is played in free text by {', '.join(sorted(writing))}, and uniform draws among listed "
@@ -61,14 +60,19 @@ def play(words: Sequence[str]) -> None:
         )
     opponent = find_player(options.against, game)
     seed = Random().getrandbits(32) if options.seed is None else options.seed
-    cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | dict.fromkeys(yours, Human(write=_print))
+    person = Human(write=_print)
+    seated = AtOneSeat(person, opponent)
+    cast: dict[str, Player] = (
+        dict.fromkeys(game.roles, person) if role == ALL else dict.fromkeys(game.roles, opponent) | {role: seated}
+    )
     (episode,) = play_matches([Match(game, dealt(game, seed), cast, seed)], Random(seed))
     print("what was played:")
     for turn, line in zip(episode.turns, addressed(episode, stated_hearers(game)), strict=True):
-        you = " (you)" if turn.ask.seat.role in yours else ""
+        you = " (you)" if role == ALL or turn.ask.seat == seated.seat else ""
         _print(f"  {line}{you}: {turn.reply.text or NOTHING}")
     for seat in episode.seats:
-        print(f"{seat}: {signed(episode.outcome.scores[seat])}{'  (you)' if seat.role in yours else ''}")
+        you = "  (you)" if role == ALL or seat == seated.seat else ""
+        print(f"{seat}: {signed(episode.outcome.scores[seat])}{you}")
     for name, fact in episode.outcome.facts.items():
         _print(f"{name}: {fact}")
     print(f"the same deal again: --seed {seed}")

@@ -1,11 +1,12 @@
-"""A person at the keyboard."""
+"""A person at the keyboard, in one seat of a role or in all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from redqueen.markup import speaker_line
-from redqueen.types import Ask, Message, RedQueenError, Reply
+from redqueen.protocols import Player
+from redqueen.types import Ask, Message, RedQueenError, Reply, Seat
 
 
 class HumanLeft(RedQueenError):
@@ -49,6 +50,24 @@ class Human:
             return self._read(prompt)
         except (EOFError, KeyboardInterrupt):
             raise HumanLeft(f"{self.name} left the game") from None
+
+
+class AtOneSeat:
+    """A person in one seat of a role, the first that is asked, where several seats share it; `others` has the rest. For
+    one match."""
+
+    def __init__(self, person: Player, others: Player) -> None:
+        self.name = person.name
+        self.seat: Seat | None = None
+        self._person = person
+        self._others = others
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        self.seat = self.seat or asks[0].seat
+        rest = [ask for ask in asks if ask.seat != self.seat]
+        mine = iter(self._person.reply([ask for ask in asks if ask.seat == self.seat]))
+        others = iter(self._others.reply(rest) if rest else ())
+        return [next(mine if ask.seat == self.seat else others) for ask in asks]
 
 
 def new_messages(ask: Ask) -> tuple[Message, ...]:

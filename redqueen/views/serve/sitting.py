@@ -15,7 +15,7 @@ from threading import Lock
 from redqueen.play.table import Table
 from redqueen.players.human import complaint, meant
 from redqueen.protocols import Game, Player, StatesInformation, has
-from redqueen.types import Ask, Match, RedQueenError, Reply, Task, Turn
+from redqueen.types import Ask, Match, RedQueenError, Reply, Seat, Task, Turn
 from redqueen.views.serve.menu import Opponent
 from redqueen.views.serve.refusals import Declined
 from redqueen.views.serve.trial_move import objection
@@ -28,8 +28,9 @@ BROKEN = "The game broke off with an error. The terminal of redqueen serve says 
 
 
 class Sitting:
-    """See the module. `opponent` finds the player that takes all other roles; `rules` is held while a game computes:
-    some games keep to the generators of the process and must not run beside each other."""
+    """See the module. The person holds one seat of the role, the first of it that is asked. `opponent` finds the player
+    that takes all others; `rules` is held while a game computes: some games keep to the generators of the process and
+    must not run beside each other."""
 
     def __init__(
         self, game: Game, task: Task, seed: int, role: str, opponent: Callable[[], Opponent], rules: Lock
@@ -41,7 +42,7 @@ class Sitting:
         self.trouble = ""
         self._rules = rules
         self._heard: list[list[Reply]] = []  # the rounds so far
-        self._others: list[Reply] = []  # of this round, to the asks of other roles
+        self._others: list[Reply] = []  # of this round, to the asks of other seats
         self._mine: list[Reply] = []  # of this round
         cast: dict[str, Player] = {each: _Seated() for each in game.roles}
         with rules:
@@ -52,21 +53,27 @@ class Sitting:
         return self.table.outcome is not None
 
     @property
+    def seat(self) -> Seat | None:
+        """The person's; None before any seat of the role was asked."""
+        asks = (*(turn.ask for turn in self.table.turns), *self.table.asks)
+        return next((ask.seat for ask in asks if ask.seat.role == self.role), None)
+
+    @property
     def ask(self) -> Ask | None:
         """What the person must answer now."""
-        own = [ask for ask in self.table.asks if ask.seat.role == self.role]
+        own = [ask for ask in self.table.asks if ask.seat == self.seat]
         ready = not self.trouble and len(self._others) == len(self.table.asks) - len(own)
         return own[len(self._mine)] if ready and len(self._mine) < len(own) else None
 
     @property
     def entries(self) -> int:
         """How many replies of the person were taken: a request names it, so that none is taken twice."""
-        return sum(turn.ask.seat.role == self.role for turn in self.table.turns) + len(self._mine)
+        return sum(turn.ask.seat == self.seat for turn in self.table.turns) + len(self._mine)
 
     def turns(self) -> list[Turn]:
         """Those that the person may see: their own, all of a game without secrets, and in the end all."""
         public = self.over or (has(self.game, StatesInformation) and self.game.perfect_information)
-        return [turn for turn in self.table.turns if public or turn.ask.seat.role == self.role]
+        return [turn for turn in self.table.turns if public or turn.ask.seat == self.seat]
 
     def say(self, entry: str, entries: int) -> None:
         """Takes what the person entered and plays on. Raises Declined, with the reason in words, for an entry that is
@@ -98,7 +105,7 @@ class Sitting:
                 self._hear(replies)
 
     def _ask_others(self) -> None:
-        asks = [ask for ask in self.table.asks if ask.seat.role != self.role]
+        asks = [ask for ask in self.table.asks if ask.seat != self.seat]
         try:
             replies = self.opponent().reply(asks)
             if len(replies) != len(asks):
@@ -124,7 +131,7 @@ class Sitting:
         if len(mine) + len(self._others) < len(self.table.asks):
             return None
         own, others = iter(mine), iter(self._others)
-        return [next(own if ask.seat.role == self.role else others) for ask in self.table.asks]
+        return [next(own if ask.seat == self.seat else others) for ask in self.table.asks]
 
 
 class _Seated:

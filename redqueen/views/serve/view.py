@@ -1,7 +1,7 @@
 """What a person may see of their game, as JSON: before the end nothing but what their seat was told.
 
-The walls are made of what is read here, not of what is left out: messages come from asks of the person's own role,
-boards are drawn with the hands of that role, and the task, the seed and the turns of others wait for the end (in a
+The walls are made of what is read here, not of what is left out: messages come from asks of the person's own seat,
+boards are drawn with the hands of its role, and the task, the seed and the turns of others wait for the end (in a
 game of perfect information the others' moves lie open anyway).
 """
 
@@ -45,7 +45,7 @@ def chances(sitting: Sitting, move: int | None) -> list[list[Any]]:
     ask = sitting.ask if move is None else turns[move].ask
     if ask is None:
         raise Declined("nobody is asked now", 409)
-    if ask.seat.role == sitting.role:  # a policy reads what the seat was told, whoever plays the seat
+    if ask.seat == sitting.seat:  # a policy reads what the seat was told, whoever plays the seat
         ask = Ask(ask.seat, ask.messages, ask.choices, (), ask.seed, ask.stops)
     found = sitting.opponent().probabilities(ask)
     return [[choice, round(float(chance), 6)] for choice, chance in zip(ask.choices, found, strict=True)]
@@ -92,7 +92,7 @@ def _moves(sitting: Sitting) -> list[dict[str, Any]]:
 
 
 def _move(turn: Turn, line: str, sitting: Sitting) -> dict[str, Any]:
-    yours = turn.ask.seat.role == sitting.role
+    yours = turn.ask.seat == sitting.seat
     return {
         "seat": str(turn.ask.seat),
         "line": line,
@@ -125,9 +125,7 @@ def _frame(sitting: Sitting) -> Frame | None:
 def _result(sitting: Sitting) -> dict[str, Any]:
     episode = sitting.table.episode()
     return {
-        "scores": [
-            [str(seat), signed(episode.outcome.scores[seat]), seat.role == sitting.role] for seat in episode.seats
-        ],
+        "scores": [[str(seat), signed(episode.outcome.scores[seat]), seat == sitting.seat] for seat in episode.seats],
         "facts": [[str(name), str(fact)] for name, fact in episode.outcome.facts.items()],
         "task": episode.task.id,
         "seed": str(episode.seed),

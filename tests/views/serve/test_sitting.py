@@ -8,6 +8,7 @@ import pytest
 from redqueen.games.iterated_dilemma import IteratedDilemma
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.negotiation import Negotiation
+from redqueen.games.odd_one_out import OddOneOut
 from redqueen.games.talk import ask, told
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.play.lockstep import play
@@ -49,6 +50,18 @@ def test_the_opponent_begins_where_the_person_sits_second():
     sitting = sat(TicTacToe(), Uniform(), role="second")
     assert [turn.ask.seat for turn in sitting.turns()] == [Seat("first")]
     assert sitting.ask.seat == Seat("second")
+
+
+def test_a_person_holds_one_of_the_seats_that_share_a_role():
+    """Two players of three are civilians: the other one's card and clue would give the odd one out away."""
+    deal = next(task for task in OddOneOut().tasks() if task.facts["spy"] == 1)
+    sitting = sat(OddOneOut(), Uniform(), role="civilian", task=deal)
+    assert sitting.ask.seat == Seat("civilian", 0) and sitting.turns() == []
+    sitting.say(sitting.ask.choices[0], sitting.entries)
+    assert sitting.over
+    assert [turn.ask.seat for turn in sitting.table.turns if turn.reply.player == PERSON] == [Seat("civilian", 0)]
+    voting = sat(OddOneOut(), Uniform(), role="voter", task=deal)
+    assert voting.ask.seat == Seat("voter", 0) and "You are player 1" in voting.ask.messages[0].text
 
 
 def test_an_entry_that_is_no_choice_is_explained_and_nothing_is_lost():

@@ -210,9 +210,13 @@ def test_what_a_person_is_told_by_another_seat_bears_who_else_heard_it():
     assert set(told) <= {"game", "patient to all", "system", "therapist to all"}
 
 
+class LastChoice(FirstChoice):
+    def reply(self, asks):
+        return [Reply(ask.choices[-1]) for ask in asks]
+
+
 def test_a_score_of_nothing_is_without_a_sign():
-    sitting = sat(OddOneOut(), FirstChoice(), role="voter")
-    for entry in ("N/A", "N/A"):
-        sitting.say(entry, sitting.entries)
+    sitting = sat(OddOneOut(), LastChoice(), role="voter")
+    sitting.say("N/A", sitting.entries)
     scores = [score for _, score, _ in shown(sitting)["result"]["scores"]]
     assert scores == ["0", "0", "0", "-0.5", "-0.5"]  # the spy's is minus nothing

@@ -48,6 +48,7 @@ from redqueen.questions.grading import (
     TEXT,
     Grading,
     find_grading,
+    same,
 )
 from redqueen.questions.pair_doubts import doubts
 from redqueen.questions.reference_answers import doubts_about
@@ -763,11 +764,13 @@ class _Reading:
 
     def _say_disagreements(self, path: str, good: Sequence[tuple[Example, tuple[str, ...]]]) -> None:
         """Notes questions that stand there several times with different short answers."""
-        told: dict[Conversation, dict[str, str]] = {}
+        told: dict[Conversation, list[tuple[str, str]]] = {}  # what was answered, and where
         for each, answers in good:
             if answers and len(answers[0].split()) <= SHORT and not each.rejected and each.good is None:
-                told.setdefault(each.key, {}).setdefault(normalised(answers[0]), each.place)
-        several = [list(places.values()) for places in told.values() if len(places) > 1]
+                known = told.setdefault(each.key, [])
+                if not any(same(text, answers[0], kind_of(text)) for text, _ in known):
+                    known.append((answers[0], each.place))
+        several = [[place for _, place in known] for known in told.values() if len(known) > 1]
         if several:
             first, second, *_ = several[0]
             self.columns.append(

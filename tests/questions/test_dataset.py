@@ -684,6 +684,9 @@ def test_what_would_surprise_is_noted(tmp_path):
     twice = Dataset(saved(tmp_path / "twice.jsonl", [*rows, {"question": "2+1?", "answer": 4}]))
     assert "1 question with several answers that differ, the first: " in twice.notes[-1]
     assert f"{twice.path}, line 10, as {twice.path}, line 3" in twice.notes[-1]
+    for equal in ("3.0", "6/2"):
+        same = Dataset(saved(tmp_path / "same.jsonl", [*rows, {"question": "2+1?", "answer": equal}]))
+        assert not [note for note in same.notes if "that differ" in note], "3 written otherwise is no other answer"
     alone = Dataset(saved(tmp_path / "alone.jsonl", [{"question": f"{n}+1?"} for n in range(9)]))
     assert "votes are on whole replies (--compare number" in alone.notes[-1]
 

@@ -56,8 +56,8 @@ NO_VOTE = Alarm(
 NOBODY_AGREES = Alarm(
     "nobody_agrees",
     "agreed",
-    "in only {value:.0%} of the groups do two attempts give one answer: say how answers are written and compared "
-    "(--answer boxed, --compare number)",
+    "in only {value:.0%} of the groups do two attempts give one answer, so that the vote says nothing: say how answers "
+    "are written and compared, unless you have (--answer boxed, --compare number), or begin with a better start",
     limit=0.5,
     steps=2,
     below=True,

@@ -219,7 +219,7 @@ def imitates_remembered(config: cold_start.Config, run: Run, apart: Apart) -> Po
         return imitates(config, run, apart)
 
 
-def _remembered_lessons(questions: str, game: str, learner: Any, apart: Apart) -> Any:
+def _remembered_lessons(questions: str, game: str, learner: Any, apart: Apart, proposals: float) -> Any:
     return Plays(remembered(game), learner)
 
 

@@ -555,6 +555,14 @@ class Demonstrator(Protocol):
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]: ...
 
 
+class ShowsProposals(Proposable, Protocol):
+    """A question set that shows how its own tasks would have been proposed."""
+
+    def proposals(self, count: int, rng: Random) -> list[Demonstration]:
+        """`count` invitations with references, each with another task of the set's own, written as a proposal of it."""
+        ...
+
+
 class Reward(Protocol):
     def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
         """[N] for every seat: the reward after each of its turns."""

@@ -18,7 +18,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Limits, ToolReply, closings, tools_for
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reader
-from redqueen.protocols import Demonstrator, Game, Player, Questions, ShowsHow, Tool, has
+from redqueen.protocols import Demonstrator, Game, Player, Questions, ShowsHow, ShowsProposals, Tool, has
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.toolbox import find_tools
 from redqueen.types import SOLVER, Ask, Demonstration, Match, RedQueenError, Reply, Task
@@ -82,16 +82,24 @@ class Playing:
 
 @dataclass(frozen=True)
 class Lessons:
-    """Demonstrations of a question set, none of which shows a problem that stands `apart`."""
+    """Demonstrations of a question set, none of which shows a problem that stands `apart`; a share `proposals` of them
+    show how its tasks would have been proposed."""
 
     questions: Questions
     learner: Reader
     apart: Apart = field(default_factory=dict)
+    proposals: float = 0.0
 
     def draw(self, count: int, rng: Random) -> list[Match]:
         """`count` matches in which the learner recites a demonstration."""
-        teacher, held = having(self.questions, Demonstrator), shows(self.questions, self.apart)
-        shown = drawn_apart(lambda many: teacher.demonstrations(many, rng), count, held)
+        held, proposed = shows(self.questions, self.apart), round(self.proposals * count)
+        shown = list[Demonstration]()
+        if proposed < count:
+            teacher = having(self.questions, Demonstrator)
+            shown += drawn_apart(lambda many: teacher.demonstrations(many, rng), count - proposed, held)
+        if proposed:
+            proposer = having(self.questions, ShowsProposals)
+            shown += drawn_apart(lambda many: proposer.proposals(many, rng), proposed, held)
         return [rehearsal(self.questions, one, self.learner) for one in shown]
 
 
@@ -115,11 +123,11 @@ class Plays:
         return self._known[task.id]
 
 
-def lessons(questions: str, game: str, learner: Reader, apart: Apart) -> Lessons | Plays:
-    """What is imitated: the demonstrations of a question set, or a game's expert where a `game` is named. Raises
-    RedQueenError for a game without one."""
+def lessons(questions: str, game: str, learner: Reader, apart: Apart, proposals: float = 0.0) -> Lessons | Plays:
+    """What is imitated: the demonstrations of a question set, a share of them `proposals` of its tasks, or a game's
+    expert where a `game` is named. Raises RedQueenError for a game without one."""
     if not game:
-        return Lessons(find_questions(questions), learner, apart)
+        return Lessons(find_questions(questions), learner, apart, proposals)
     found = find_game(game)
     if not has(found, ShowsHow):
         raise RedQueenError(

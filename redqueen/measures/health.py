@@ -60,6 +60,7 @@ class Limits:
 NOTHING_VALID = Alarm(
     "nothing_valid", "refused", "none of the last {proposed} proposals can be taken ({reasons}){cut}", limit=0.85
 )
+UNTAUGHT = ": a cold start shows how they are written (redqueen train cold_start --proposals 0.5 --questions FILE)"
 _MANY = 0.1  # share of the refused proposals that were cut off, from which it is said
 # the trials of each share; the others are no shares of independent trials
 TRIALS = {
@@ -176,7 +177,10 @@ class ProposerHealth:
         self._refused = Counter() if valid else self._refused + _refusals(proposals)
         count = self._refused.total()
         reasons = ", ".join(f"{reason} {times}" for reason, times in self._refused.most_common())
-        told: dict[str, float | str] = {"proposed": count, "reasons": reasons, "cut": _cut_off(self._faults)}
+        cut = _cut_off(self._faults)
+        if not cut and reasons.startswith("no question"):
+            cut = UNTAUGHT
+        told: dict[str, float | str] = {"proposed": count, "reasons": reasons, "cut": cut}
         return self._empty.observe({"refused": at_least(count, count), **told})
 
     def _variety(self, proposals: Sequence[Proposed]) -> Metrics:

@@ -309,6 +309,22 @@ class Dataset:
     def sources(self, kind: str) -> tuple[str, ...]:
         return self.kinds
 
+    def proposals(self, count: int, rng: Random) -> list[Demonstration]:
+        """Training problems as they would be proposed after one to three others of their kind. Raises RedQueenError for
+        a file with concepts, of which a proposal explains itself, and for one without two problems of a kind."""
+        several = [own for kind in self.kinds if len(own := [seed for seed in self._seeds if seed.kind == kind]) > 1]
+        if not several:
+            raise RedQueenError(f"{self.path} has no two problems of a kind: a proposal is shown after another one")
+        if any("concepts" in seed.facts for seed in self._seeds):
+            raise RedQueenError(f"{self.path} has concepts, and no rationales that proposals from these begin with")
+        found = []
+        for number in range(count):
+            own = rng.choice(several)
+            written, *references = rng.sample(own, min(len(own), 1 + rng.randint(1, SHOWN)))
+            invitation = self.invite(written.kind, references, number)
+            found.append(Demonstration("proposer", invitation, posing.proposal(written)))
+        return found
+
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
         """An invitation that shows the references, or where there are none a few of the set's own problems; in a set
         with a column `concepts` those of the first reference, and a rationale is asked for."""

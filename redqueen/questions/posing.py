@@ -75,6 +75,11 @@ def asked_for_another(references: Sequence[Task], concepts: str = "") -> str:
     )
 
 
+def proposal(task: Task) -> str:
+    """A problem as a proposer writes it."""
+    return f"<{QUESTION}>{task.prompt}</{QUESTION}>"
+
+
 def asked_about_text(passage: str, before: Sequence[str] = ()) -> str:
     """The prompt of a proposer who reads a text and writes a problem and its answer."""
     asked = "Asked already:\n" + "\n".join(f"- {each}" for each in before) + "\n\n" if before else ""
@@ -120,8 +125,4 @@ def asked_to_compare(question: str, answer: str, given: str) -> str:
 def _examples(references: Sequence[Task]) -> str:
     if not references:
         return ""
-    return (
-        "Here are some problems:\n\n"
-        + "\n\n".join(f"<question>{each.prompt}</question>" for each in references)
-        + "\n\n"
-    )
+    return "Here are some problems:\n\n" + "\n\n".join(map(proposal, references)) + "\n\n"

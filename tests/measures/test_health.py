@@ -205,6 +205,15 @@ def test_where_nothing_is_valid_any_more_it_is_told_with_the_reasons_and_a_figur
     assert health.alarms() == []
 
 
+def test_who_writes_no_question_at_all_is_told_how_that_is_taught():
+    health = ProposerHealth()
+    for _ in range(4):
+        health.check([Proposed("", refused="no question") for _ in range(9)])
+    (told,) = health.alarms()
+    assert "36 proposals can be taken (no question 36): a cold start shows how they are written" in told
+    assert "redqueen train cold_start --proposals 0.5 --questions FILE" in told
+
+
 def test_health_is_restored_through_json():
     steps = [SICK["collapse"], healthy(1), SICK["invalid"], healthy(2), SICK["collapse"], SICK["labels"]]
     whole, first, second = (ProposerHealth(Limits(steps=1), window=3) for _ in range(3))

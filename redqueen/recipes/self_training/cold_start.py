@@ -10,6 +10,9 @@ read it: a solver in its answer format (`--answer`), a proposer, judge or explai
 
     L = - mean over demonstrations of  mean over tokens  log pi(token)
 
+With `--proposals 0.5` half of the demonstrations show how problems of a file would have been proposed, for recipes in
+which the model writes new ones: a small chat model says next to nothing that can be read as one.
+
 With `--loops 0.5` each update is followed by one that takes repetition away (DITTO, arXiv:2206.02369): a sentence of
 each text is said again and again, and each copy is to have half the probability of the copy before.
 
@@ -51,6 +54,8 @@ class Config:
     demonstrations_per_step: Count = 128
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls
     last_learning_rate: Positive = 0.1  # after the last step, as a share of the first
+    proposals: Annotated[Share, OnlyWith("game", "")] = 0.0
+    """of the demonstrations: a proposer is shown problems of a file and writes another of them"""
     loops: Share = 1.0  # what each repetition of a sentence keeps of its probability (DITTO: 0.5); 1 imitates alone
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of a measured answer that was cut off: wrong, graded as it is, unknown"""
@@ -63,7 +68,7 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     learner = without_format(config.learner.build_model(run.derived("learner")), WHOLE)
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     least = config.last_learning_rate
-    taught, fitting = lessons(config.questions, config.game, learner, apart), Fitting(learner)
+    taught, fitting = lessons(config.questions, config.game, learner, apart, config.proposals), Fitting(learner)
     loops, penalty = Loops(learner), PseudoRepetition(config.loops)
     measures = of_lessons(taught, learner, config.problems, run.tests, config.truncated_score)
     for step in run.steps(config.steps, [learner], [fitting], measures):

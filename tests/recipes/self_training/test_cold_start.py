@@ -2,10 +2,11 @@
 
 import json
 from dataclasses import replace
+from random import Random
 
 import pytest
 
-from redqueen.demonstrations.rehearsal import Equipped, with_tools
+from redqueen.demonstrations.rehearsal import Equipped, lessons, with_tools
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.sums import Sums
@@ -45,6 +46,40 @@ def test_tools_are_called_where_the_domain_has_any(tmp_path, monkeypatch):
     learner = TransformerPolicy.__new__(TransformerPolicy)
     assert isinstance(with_tools(find_questions("knowledge"), learner), Equipped)
     assert with_tools(find_questions("sums"), learner) is learner
+
+
+def sums_in_a_file(folder):
+    rows = [{"question": f"What is {n}+1?", "answer": n + 1} for n in range(20)]
+    (folder / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(folder / "sums.jsonl")
+
+
+def test_a_share_shows_how_problems_of_a_file_are_proposed(tmp_path, monkeypatch):
+    file, run = sums_in_a_file(tmp_path), tmp_path / "run"
+    config = cold_start.Config(
+        learner=TINY, questions=file, demonstrations_per_step=8, problems=1, steps=3, proposals=0.25
+    )
+    cold_start.train(config, Run(run, 0, Schedule(100, 100, record_episodes=99)))
+    questions, shown = find_questions(file), []
+    for path in sorted((run / "episodes").iterdir()):
+        shown += [episode_from_json(json.loads(line)) for line in path.read_text().splitlines()]
+    proposed = [each for each in shown if each.turns[0].ask.seat.role == "proposer"]
+    assert len(proposed) == 6 and len(shown) == 24, "two of eight in each of three steps"
+    trained = {task.prompt for task in questions.seeds()}
+    for each in proposed:
+        (written,) = questions.read([each.task], [each.turns[0].reply.text])
+        assert written.prompt in trained and written.prompt not in each.task.prompt
+        assert 1 <= each.task.prompt.count("</question>\n") <= 3
+
+
+def test_proposals_are_shown_of_files_alone(tmp_path):
+    learner = TINY.build_model(0)
+    with pytest.raises(RedQueenError, match="sums is not a question set that shows how its own tasks would have been"):
+        lessons("sums", "", learner, {}, 0.5).draw(4, Random(0))
+    only = tmp_path / "one.jsonl"
+    only.write_text('{"question": "What is 1+1?", "answer": 2}\n')
+    with pytest.raises(RedQueenError, match="has no two problems of a kind"):
+        lessons(f"dataset:path={only},held_out=0", "", learner, {}, 0.5).draw(4, Random(0))
 
 
 def recited(folder):

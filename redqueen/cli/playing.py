@@ -52,8 +52,7 @@ def play(words: Sequence[str]) -> None:
     role = options.role or game.roles[0]
     if role not in (*game.roles, ALL):
         raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}, or take {ALL} of them")
-    others = [each for each in game.roles if role not in (each, ALL)]
-    if options.against == "uniform" and (writing := undrawn(game).intersection(others)):
+    if options.against == "uniform" and role != ALL and (writing := undrawn(game, role)):
         raise RedQueenError(
             f"{game.name} is played in free text by {', '.join(sorted(writing))}, and uniform draws among listed "
             "replies: --against RUN, --against http://HOST/v1#MODEL, or --role all for all of its seats"

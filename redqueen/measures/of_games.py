@@ -268,12 +268,10 @@ class Success:
         found: Metrics = {}
         if scores:
             found = {"success": mean_of([value == 1.0 for value in scores]), "held_out_score": mean_of(scores)}
-            if set(scores) <= {0.0, 1.0}:
-                _, low, high = wilson_interval(sum(scores), len(scores))
-                found |= {"held_out_score_low": low, "held_out_score_high": high}
-            elif len(set(scores)) > 1:
-                _, low, high = student_interval(scores)
-                found |= {"held_out_score_low": low, "held_out_score_high": high}
+            shares = set(scores) <= {0.0, 1.0}
+            if shares or len(set(scores)) > 1:
+                sure = wilson_interval(sum(scores), len(scores)) if shares else student_interval(scores)
+                found |= {"held_out_score_low": sure.low, "held_out_score_high": sure.high}
         if silent := sum(map(unknown, episodes)):
             found["success_unknown"] = Mean(silent / len(episodes), len(episodes))
         return found

@@ -57,15 +57,16 @@ def dealt(game: Game, seed: int) -> Task:
     return Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
 
 
-def undrawn(game: Game) -> frozenset[str]:
-    """The roles that a player who draws among listed replies cannot hold: those that a match of random replies asks
-    for free text, and all of them if it lists none."""
+def undrawn(game: Game, role: str) -> frozenset[str]:
+    """The roles that a player who draws among listed replies cannot hold beside a person in one seat of `role`: those
+    that a match of random replies asks for free text, and all others if it lists none."""
     table = Table(Match(game, game.tasks()[0], dict.fromkeys(game.roles, Uniform()), 0), 0)
     while table.outcome is None and table.asks:
         table.hear([Uniform().reply([ask])[0] if ask.choices else Reply("nothing") for ask in table.asks])
-    if not any(turn.ask.choices for turn in table.turns):
-        return frozenset(game.roles)
-    return frozenset(turn.ask.seat.role for turn in table.turns if not turn.ask.choices)
+    asks = [turn.ask for turn in table.turns]
+    person = next((ask.seat for ask in asks if ask.seat.role == role), None)
+    writing = {ask.seat.role for ask in asks if not ask.choices and ask.seat != person}
+    return frozenset(writing if any(ask.choices for ask in asks) else writing | set(game.roles) - {role})
 
 
 def find_player(spec: str, game: Game) -> Player:

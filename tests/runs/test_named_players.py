@@ -6,11 +6,13 @@ from random import Random
 
 import pytest
 
+from redqueen.games.catalogue import find_game
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.mini_kitchen import MiniKitchen
 from redqueen.games.relay import Relay
 from redqueen.games.stag_hunt import StagHunt
+from redqueen.games.talk import told
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.games.volley import Volley
 from redqueen.play.lockstep import play
@@ -20,10 +22,10 @@ from redqueen.recipes.games import spiral
 from redqueen.recipes.games.hcsp import recipe as hcsp
 from redqueen.recipes.games.marft import recipe as marft
 from redqueen.runs.folder import stored_policy
-from redqueen.runs.named_players import Named, dealt, find_player, mind_of, unnamed, warn_of_strangers
+from redqueen.runs.named_players import Named, dealt, find_player, mind_of, undrawn, unnamed, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
 from redqueen.runs.run import Run, Schedule
-from redqueen.types import Ask, Match, Message, RedQueenError, Seat
+from redqueen.types import Ask, Match, Message, Outcome, RedQueenError, Seat, Task
 
 ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
 
@@ -193,3 +195,25 @@ def test_a_recipe_says_which_of_its_policies_takes_which_role(tmp_path):
     found = mind_of(find_player(str(folder), game)).probabilities(asks)
     assert {("captain" in ask.seat.role) for ask in asks} == {True, False}
     assert all(one == pytest.approx(other) for one, other in zip(found, expected, strict=True))
+
+
+class TwoWriters:
+    """Two writers say what they like, then a guesser chooses."""
+
+    name, roles = "two_writers", ("writer", "guesser")
+
+    def tasks(self):
+        return [Task("one")]
+
+    def play(self, task, rng):
+        for number in (1, 2):
+            yield [Ask(Seat("writer", number), told("Write."))]
+        yield [Ask(Seat("guesser"), told("Guess."), ("1", "2"))]
+        return Outcome(dict.fromkeys((Seat("writer", 1), Seat("writer", 2), Seat("guesser")), 0.0))
+
+
+def test_who_draws_among_listed_replies_cannot_write_beside_a_person_of_the_same_role():
+    assert undrawn(TwoWriters(), "writer") == undrawn(TwoWriters(), "guesser") == {"writer"}
+    assert undrawn(find_game("price_talk:words=6"), "adviser") == set()
+    assert undrawn(find_game("price_talk:words=6"), "buyer") == {"adviser"}
+    assert undrawn(find_game("negotiation"), "first") == {"second"}

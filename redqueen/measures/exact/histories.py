@@ -100,7 +100,7 @@ class _Explorer:
     def _play(self, task: Task, line: _Line, lines: list[_Line]) -> None:
         """Plays a line to an end and adds the nodes from its last reply on; the lines that leave it join `lines`.
         Asks yielded together are one decision after another, none of which sees the others."""
-        table = Table(Match(self.game, task, dict.fromkeys(self.game.roles, _NOBODY)), 0, rng=NoChance())
+        table = self._table(task)
         said, parent, place, last = line.said, line.parent, line.place, line.last
         heard = 0
         while True:
@@ -127,6 +127,9 @@ class _Explorer:
             lines.extend(reversed(leaves[1:]))
             said, parent, place, last = leaves[0].said, number, 0, leaves[0].last
 
+    def _table(self, task: Task) -> Table:
+        return Table(Match(self.game, task, dict.fromkeys(self.game.roles, _NOBODY)), 0, rng=NoChance())
+
     def _add(self, parent: int, place: int, depth: int) -> int:
         number = len(self._states)
         if number >= self.max_nodes or (number == FIRST and self._surely_too_many()):
@@ -149,7 +152,7 @@ class _Explorer:
 
     def _drawn_line(self, task: Task, rng: Random) -> float:
         """The product of the numbers of choices along one line; up to its first ask for free text, if it has one."""
-        table = Table(Match(self.game, task, dict.fromkeys(self.game.roles, _NOBODY)), 0, rng=NoChance())
+        table = self._table(task)
         product, depth = 1.0, 0
         while table.outcome is None and depth <= MAX_DEPTH and all(ask.choices for ask in table.asks):
             product *= math.prod(len(ask.choices) for ask in table.asks)

@@ -55,7 +55,7 @@ class Config:
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls
     last_learning_rate: Positive = 0.1  # after the last step, as a share of the first
     proposals: Annotated[Share, OnlyWith("game", "")] = 0.0
-    """of the demonstrations: a proposer is shown problems of a file and writes another of them"""
+    """share of the demonstrations in which a proposer is shown problems of a file and writes another of them"""
     loops: Share = 1.0  # what each repetition of a sentence keeps of its probability (DITTO: 0.5); 1 imitates alone
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of a measured answer that was cut off: wrong, graded as it is, unknown"""

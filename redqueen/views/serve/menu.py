@@ -70,7 +70,6 @@ class Offered:
     game: Game
     tasks: Sequence[Task]
     bots: Sequence[str]
-    undrawn: frozenset[str]  # roles in which a player who draws among listed replies cannot sit
 
 
 class Menu:
@@ -148,8 +147,7 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
     for spec in [named] if named else game_specs(folder):
         game = made or find_game(spec)
         if len(game.roles) > 1:
-            writing = undrawn(game)
-            found[game.name] = Offered(spec, game, tuple(game.tasks()), _bots(game, writing), writing)
+            found[game.name] = Offered(spec, game, tuple(game.tasks()), _bots(game))
         elif named:
             raise RedQueenError(f"{game.name} has one role, {game.roles[0]}: there is nobody to play against")
     if not found:
@@ -157,10 +155,10 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
     return found
 
 
-def _bots(game: Game, writing: frozenset[str]) -> tuple[str, ...]:
-    """Names of the scripted players that reply quickly in this game, of which some roles are `writing` free text."""
+def _bots(game: Game) -> tuple[str, ...]:
+    """Names of the scripted players that reply quickly in this game."""
     solved = ["minimax"] if has(game, StatesInformation) and game.perfect_information and _is_small(game) else []
-    drawn = ["uniform"] if len(writing) < 2 else []  # a person can sit in one role that writes
+    drawn = ["uniform"] if any(not undrawn(game, role) for role in game.roles) else []
     return (*drawn, *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from redqueen.runs.folder import keep_played, recorded_game
-from redqueen.runs.named_players import dealt
+from redqueen.runs.named_players import dealt, undrawn
 from redqueen.types import RedQueenError
 from redqueen.views.serve.menu import Menu
 from redqueen.views.serve.refusals import Declined
@@ -66,7 +66,7 @@ class Room:
             raise Declined(f"{wish.game} has no role {wish.role!r}: it has {', '.join(offered.game.roles)}")
         if wish.task is not None and not 0 <= wish.task < len(offered.tasks):
             raise Declined(f"{wish.game} has no task number {wish.task}")
-        if wish.player == "uniform" and (writing := offered.undrawn - {wish.role}):
+        if wish.player == "uniform" and (writing := undrawn(offered.game, wish.role)):
             roles = " and ".join(sorted(writing))
             raise Declined(f"uniform draws among listed replies, and {roles} must write: choose another player or role")
         opponent = partial(self.menu.opponent, wish.game, wish.player)

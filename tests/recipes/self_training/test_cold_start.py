@@ -54,7 +54,7 @@ def sums_in_a_file(folder):
     return str(folder / "sums.jsonl")
 
 
-def test_a_share_shows_how_problems_of_a_file_are_proposed(tmp_path, monkeypatch):
+def test_a_share_shows_how_problems_of_a_file_are_proposed(tmp_path):
     file, run = sums_in_a_file(tmp_path), tmp_path / "run"
     config = cold_start.Config(
         learner=TINY, questions=file, demonstrations_per_step=8, problems=1, steps=3, proposals=0.25

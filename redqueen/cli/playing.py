@@ -22,10 +22,11 @@ from redqueen.games.tools import as_recorded as with_recorded_tools
 from redqueen.markup import signed, speaker_line, visible
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
+from redqueen.play.seating import dealt
 from redqueen.players.human import AtOneSeat, Human
 from redqueen.protocols import Game, Player
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
-from redqueen.runs.named_players import dealt, find_player, undrawn
+from redqueen.runs.named_players import find_player, only_draws, undrawn
 from redqueen.settings.limits import unset
 from redqueen.types import Episode, Match, RedQueenError
 
@@ -52,12 +53,12 @@ def play(words: Sequence[str]) -> None:
     role = options.role or game.roles[0]
     if role not in (*game.roles, ALL):
         raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}, or take {ALL} of them")
-    if options.against == "uniform" and role != ALL and (writing := undrawn(game, role)):
-        raise RedQueenError(
-            f"{game.name} is played in free text by {', '.join(sorted(writing))}, and uniform draws among listed "
-            "replies: --against RUN, --against http://HOST/v1#MODEL, or --role all for all of its seats"
-        )
     opponent = find_player(options.against, game)
+    if only_draws(opponent) and role != ALL and (writing := undrawn(game, role)):
+        raise RedQueenError(
+            f"{game.name} is played in free text by {', '.join(sorted(writing))}, and {opponent.name} draws among "
+            "listed replies: --against RUN, --against http://HOST/v1#MODEL, or --role all for all of its seats"
+        )
     seed = Random().getrandbits(32) if options.seed is None else options.seed
     person = Human(write=_print)
     seated = AtOneSeat(person, opponent)

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.exports.match import Exact, OneSeat, dealt, shown
+from redqueen.exports.match import Exact, OneSeat, shown
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.play.lockstep import play
+from redqueen.play.seating import dealt
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Player
 from redqueen.types import Ask, Match, RedQueenError

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import islice
-from random import Random
 
 import numpy as np
 
 from redqueen.chance import derive
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.play.lockstep import answers
+from redqueen.play.seating import dealt
 from redqueen.play.table import Table, waits
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Player
@@ -96,12 +96,6 @@ def lists_replies(game: Game) -> bool:
     """Whether whoever is asked first in a match is shown the legal replies."""
     match = Match(game, dealt(game, 0), dict.fromkeys(game.roles, Uniform()))
     return all(ask.choices for ask in Table(match, 0).asks)
-
-
-def dealt(game: Game, seed: int) -> Task:
-    """The task of a seed, drawn by the weights of the game's tasks."""
-    tasks = game.tasks()
-    return Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
 
 
 def shown(ask: Ask) -> str:

@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack
 from itertools import count
 from typing import Any
 
-from redqueen.exports.match import dealt, shown
+from redqueen.exports.match import shown
+from redqueen.play.seating import dealt
 from redqueen.play.table import Table
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game

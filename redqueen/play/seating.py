@@ -10,6 +10,12 @@ from redqueen.protocols import Game, Opponents, Player
 from redqueen.types import Match, RedQueenError, Task
 
 
+def dealt(game: Game, seed: int) -> Task:
+    """The task of a seed, drawn by the weights of the game's tasks."""
+    tasks = game.tasks()
+    return Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
+
+
 def mirror(game: Game, tasks: Sequence[Task], learner: Player, times: int = 1) -> list[Match]:
     """`times` matches for each task, one after the other, with the learner in every role."""
     return [Match(game, task, dict.fromkeys(game.roles, learner)) for task in tasks for _ in range(times)]

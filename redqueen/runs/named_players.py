@@ -8,13 +8,13 @@ from pathlib import Path
 from random import Random
 from warnings import warn
 
-from redqueen.chance import derive
 from redqueen.games.cooks import KINDS, Cook, Planner
 from redqueen.games.mini_kitchen import MiniKitchen
 from redqueen.games.proactive import Proactive
 from redqueen.measures.exact.known_equilibria import honest_kuhn, kuhn_equilibrium
 from redqueen.measures.exact.minimax import solve
 from redqueen.play.lockstep import play
+from redqueen.play.seating import dealt
 from redqueen.play.table import Table
 from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
@@ -22,7 +22,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
 from redqueen.runs.folder import games_named, settings, stored_team
 from redqueen.runs.player_names import PLAYERS
-from redqueen.types import Ask, Match, RedQueenError, Reply, Task, place_of
+from redqueen.types import Ask, Match, RedQueenError, Reply, place_of
 from redqueen.worlds.catalogue import find_world
 from redqueen.worlds.embodied import Embodied
 
@@ -51,10 +51,9 @@ def mind_of(player: Player) -> OpenPlayer | None:
     return found if has(found, OpenPlayer) else None
 
 
-def dealt(game: Game, seed: int) -> Task:
-    """The task that chance picks for a seed, where a person plays the game once."""
-    tasks = game.tasks()
-    return Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
+def only_draws(player: Player) -> bool:
+    """Whether it can reply only where replies are listed."""
+    return isinstance(unnamed(player), Uniform | TabularPolicy)
 
 
 def undrawn(game: Game, role: str) -> frozenset[str]:

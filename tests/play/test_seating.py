@@ -7,7 +7,7 @@ import pytest
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.opponents.pools import Fixed
 from redqueen.play.lockstep import play
-from redqueen.play.seating import both_seatings, mirror, rotate, seat_learner, shared_out
+from redqueen.play.seating import both_seatings, dealt, mirror, rotate, seat_learner, shared_out
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.protocols import Play, Player
 from redqueen.types import Match, Outcome, RedQueenError, Task
@@ -36,6 +36,12 @@ THREE = Roles(("a", "b", "c"))
 
 def learner_roles(matches: list[Match]) -> list[list[str]]:
     return [[role for role, player in match.cast.items() if player is LEARNER] for match in matches]
+
+
+def test_chance_deals_the_same_for_the_same_seed_and_all_there_is():
+    game = KuhnPoker()
+    assert [dealt(game, seed).id for seed in range(20)] == [dealt(game, seed).id for seed in range(20)]
+    assert {dealt(game, seed).id for seed in range(100)} == {task.id for task in game.tasks()}
 
 
 def test_a_mirror_seats_the_learner_everywhere():

@@ -22,7 +22,7 @@ from redqueen.recipes.games import spiral
 from redqueen.recipes.games.hcsp import recipe as hcsp
 from redqueen.recipes.games.marft import recipe as marft
 from redqueen.runs.folder import stored_policy
-from redqueen.runs.named_players import Named, dealt, find_player, mind_of, undrawn, unnamed, warn_of_strangers
+from redqueen.runs.named_players import Named, find_player, mind_of, undrawn, unnamed, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
 from redqueen.runs.run import Run, Schedule
 from redqueen.types import Ask, Match, Message, Outcome, RedQueenError, Seat, Task
@@ -113,12 +113,6 @@ def test_who_cannot_be_seated_gets_one_clear_line(spec, expected, run):
 def test_a_player_made_for_one_game_is_refused_in_another(name):
     with pytest.raises(RedQueenError, match=f"the player '{name}' is known for kuhn_poker only, not for tic_tac_toe"):
         find_player(name, TicTacToe())
-
-
-def test_chance_deals_the_same_for_the_same_seed_and_all_there_is():
-    game = KuhnPoker()
-    assert [dealt(game, seed).id for seed in range(20)] == [dealt(game, seed).id for seed in range(20)]
-    assert {dealt(game, seed).id for seed in range(100)} == {task.id for task in game.tasks()}
 
 
 def test_a_mind_is_read_under_any_name_where_it_is_open(run):

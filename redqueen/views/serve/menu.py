@@ -22,7 +22,7 @@ from redqueen.players.scripted import FirstChoice
 from redqueen.protocols import Forgets, Game, Player, StatesInformation, has
 from redqueen.runs.checkpoints import best_checkpoints, checkpoints
 from redqueen.runs.folder import game_specs, made_game, stored_questions
-from redqueen.runs.named_players import find_player, mind_of, undrawn, unnamed
+from redqueen.runs.named_players import find_player, mind_of, only_draws, undrawn, unnamed
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 from redqueen.views.serve.refusals import Declined
@@ -37,6 +37,7 @@ class Opponent:
 
     def __init__(self, player: Player) -> None:
         self.name = player.name
+        self.only_draws = only_draws(player)
         self._player = player
         self._mind = mind_of(player)
         self._caching = found if has(found := unnamed(player), Forgets) else None

@@ -11,8 +11,9 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
+from redqueen.play.seating import dealt
 from redqueen.runs.folder import keep_played, recorded_game
-from redqueen.runs.named_players import dealt, undrawn
+from redqueen.runs.named_players import undrawn
 from redqueen.types import RedQueenError
 from redqueen.views.serve.menu import Menu
 from redqueen.views.serve.refusals import Declined
@@ -66,11 +67,10 @@ class Room:
             raise Declined(f"{wish.game} has no role {wish.role!r}: it has {', '.join(offered.game.roles)}")
         if wish.task is not None and not 0 <= wish.task < len(offered.tasks):
             raise Declined(f"{wish.game} has no task number {wish.task}")
-        if wish.player == "uniform" and (writing := undrawn(offered.game, wish.role)):
-            roles = " and ".join(sorted(writing))
-            raise Declined(f"uniform draws among listed replies, and {roles} must write: choose another player or role")
         opponent = partial(self.menu.opponent, wish.game, wish.player)
-        opponent()
+        if opponent().only_draws and (writing := undrawn(offered.game, wish.role)):
+            drawn, roles = opponent().name, " and ".join(sorted(writing))
+            raise Declined(f"{drawn} draws among listed replies, and {roles} must write: choose another player or role")
         seed = secrets.randbits(32) if wish.seed is None else wish.seed
         task = dealt(offered.game, seed) if wish.task is None else offered.tasks[wish.task]
         sitting = Sitting(offered.game, task, seed, wish.role, opponent, self._rules)

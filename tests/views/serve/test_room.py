@@ -6,8 +6,8 @@ from threading import Thread
 import pytest
 
 from redqueen.play.lockstep import replay
+from redqueen.play.seating import dealt
 from redqueen.runs.folder import recorded_game, stored_episodes
-from redqueen.runs.named_players import dealt
 from redqueen.types import RedQueenError
 from redqueen.views.serve import room as room_module
 from redqueen.views.serve.menu import Menu
@@ -53,9 +53,11 @@ def test_a_wish_that_cannot_be_met_is_explained(menu):
 @pytest.mark.filterwarnings("ignore:the table of")
 def test_a_player_who_draws_among_listed_replies_is_not_seated_where_it_must_write(board_run):
     room = Room(Menu(board_run, "price_talk:words=6"))
+    checkpoint = room.menu.listed()["games"][0]["players"][0]
     for role in ("buyer", "seller"):
-        with pytest.raises(Declined, match="uniform draws among listed replies, and adviser must write"):
-            room.begin(Wish("price_talk(words=6)", "uniform", role))
+        for player in ("uniform", checkpoint):
+            with pytest.raises(Declined, match=f"{player} draws among listed replies, and adviser must write"):
+                room.begin(Wish("price_talk(words=6)", player, role))
     assert room.begin(Wish("price_talk(words=6)", "uniform", "adviser"))["ask"]["choices"] == []
 
 

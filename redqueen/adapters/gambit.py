@@ -11,7 +11,8 @@ extensive form.
     t "" 1
 
 `c` is chance, whose moves are followed by probabilities. A node comes before those below it, in the order of its moves.
-What the outcomes on a path pay is added up.
+What the outcomes on a path pay is added up. The players' names are the roles where each is one word, else these are
+first, second and so on; the title, and the comment after the players, are the rules that every seat is told.
 """
 
 from __future__ import annotations
@@ -70,17 +71,20 @@ class _Reading:
         self._paid: dict[int, tuple[Fraction, ...]] = {}
 
     def tree(self) -> Tree:
-        self._text("the title")
+        said = [self._text("the title")]
         players = self._braced("the players", self._text)
         if not 1 <= len(players) <= len(NUMBERS):
             self._wrong(f"it is played by {len(players)}; 1 to {len(NUMBERS)} are taken")
-        self._roles = NUMBERS[: len(players)]
+        named = len(set(players)) == len(players) and all(re.fullmatch(r"[^\W\d_][\w-]*", each) for each in players)
+        self._roles = tuple(players) if named else NUMBERS[: len(players)]
         if self._next().startswith('"'):
-            self._text("the comment")
+            said.append(self._text("the comment"))
         root = self._node({}, (Fraction(0),) * len(players), 1)
         if self._at < len(self._tokens):
             self._wrong(f"the tree is complete before {self._take('')!r:.40}: a node too many, or a move too few above")
-        return Tree(self._path.stem, self._roles, root)
+        lines = [" ".join(each.split()) for each in said]
+        rules = " ".join(line if line.endswith((".", "!", "?")) else f"{line}." for line in lines if line)
+        return Tree(self._path.stem, self._roles, root, rules)
 
     def _node(self, taken: Taken, paid: tuple[Fraction, ...], depth: int) -> dict[str, Any]:
         self._nodes += 1

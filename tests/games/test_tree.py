@@ -294,6 +294,27 @@ def test_trees_of_gambit_are_worth_what_openspiel_says(name, tmp_path):
     assert tree.values(tree.strategy(Uniform())) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("players", "roles"),
+    [
+        (("Entrant", "Incumbent"), ("Entrant", "Incumbent")),
+        (("Player 1", "Player 2"), ("first", "second")),
+        (("1", "2"), ("first", "second")),
+        (("A", "A"), ("first", "second")),
+    ],
+)
+def test_a_model_is_told_the_title_the_comment_and_the_names_of_a_file_of_gambit(players, roles, tmp_path):
+    file = tmp_path / "entry.efg"
+    names = " ".join(f'"{each}"' for each in players)
+    head = f'EFG 2 R "Market entry" {{ {names} }}\n"Stay out,\nor fight!"\n'
+    file.write_text(head + 'p "" 1 1 "" { "in" "out" } 0\n' + ENDS)
+    game = find_game(f"tree:{file}")
+    assert game.roles == roles
+    (asked,) = GameTree(game).states
+    told = f"Market entry. Stay out, or fight! You are the {roles[0]}. Your information set is 1 of the {roles[0]}."
+    assert asked.messages[-1].text == f"{told} Reply with one of: in, out."
+
+
 def test_a_file_of_an_older_gambit_is_the_same_game(tmp_path):
     """Decimals under `EFG 2 D`: chance .25 and .75, then the first is paid 1.5 or -0.5, or else 2 whatever it does."""
     nodes = 'c "" 1 "" { "x" .25 "y" 0.75 } 0\np "" 1 1 "" { "l" "r" } 0\n'
@@ -317,7 +338,7 @@ FAULTS = [
     (LEFT + 'p "" 1 1 "s" { "l" "q" } 0\n' + ENDS, "information set 1 had the moves"),
     (
         LEFT + AGAIN + ENDS + 'p "" 1 2 0\n' + ENDS,
-        "line 8: information set 2 of the first player is reached after 1.l and",
+        "line 8: information set 2 of the A player is reached after 1.l and",
     ),
     (LEFT + 'p "" 1 1 0\n' + ENDS, "is reached after nothing and after 1.l: a seat knows what it did"),
     ('p "" 3 1 "s" { "l" "r" } 0\n' + ENDS, "there is no player 3: the file names 2"),
@@ -377,7 +398,7 @@ def test_what_the_outcomes_on_a_path_pay_is_added_up(tmp_path):
     game = find_game(f"tree:{file}")
     tree = GameTree(game)
     assert tree.values(tree.strategy(Uniform())) == pytest.approx([-0.5, 0.5])
-    assert tree.best_response(tree.strategy(Uniform()), Seat("first"))[0] == pytest.approx(0.5)
+    assert tree.best_response(tree.strategy(Uniform()), Seat("A"))[0] == pytest.approx(0.5)
     file.write_text(HEAD + deep + 't "" 1 "" { 1, -1 }\n')
     assert "keeps the contract of games" in check_game(find_game(f"tree:{file}"))
     file.write_text(HEAD + deep.replace(" 1 ", " 1 1") + deep.replace(" 1 ", " 1 2") + ENDS)

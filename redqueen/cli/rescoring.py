@@ -130,8 +130,16 @@ def found_reward(spec: str) -> Any:
     place, _, name = spec.partition(":")
     if place.endswith(".py") and name.isidentifier():
         found = vars(module_from_file(Path(place), name, f"the reward {spec!r}")).get(name)
-        if inspect.isfunction(found) and len(inspect.signature(found).parameters) == 1:
-            return found
+        if inspect.isfunction(found):
+            taken = inspect.signature(found).parameters.values()
+            if len(taken) == 1:
+                return found
+            needed = [each.name for each in taken if each.default is each.empty]
+            if len(needed) > 1:
+                raise RedQueenError(
+                    f"{spec!r} takes {', '.join(needed)}: a reward is a function of one episode, which gives "
+                    "{seat: a number for each of its turns}"
+                )
     reward = _CATALOGUE.find(spec)
     if not callable(reward) and not hasattr(reward, "of_group"):
         raise RedQueenError(f"{spec!r} is no reward: it cannot be called with an episode")

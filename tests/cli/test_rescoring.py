@@ -40,6 +40,9 @@ def number(episode):
 def by_name(episode):
     return {str(seat): np.array([1.0]) for seat in episode.seats}
 
+def by_seat(episode, seat):
+    return 1.0
+
 class Times:
     def __init__(self, by: float = 1.0):
         self.by = by
@@ -154,6 +157,7 @@ def test_a_judge_who_answers_in_prose_is_read_and_one_who_says_nothing_is_refuse
         (("--with", "own.py:opinion"), "cannot be computed from the record of episode 0.0: KeyError"),
         (("--with", "own.py:OfGroup"), "is a reward of a group"),
         (("--with", "own.py:number"), "reward number must give {seat: numbers}, one for each turn of the seat, not 1"),
+        (("--with", "own.py:by_seat"), "'own.py:by_seat' takes episode, seat: a reward is a function of one episode"),
         (("--with", "own.py:by_name"), "reward by_name says nothing of the seat solver"),
         (("--with", "own.py:nobody"), "has no 'nobody'; its classes and functions are brevity, luck, order, opinion"),
         (("--with", "own.py:brevty"), "has no 'brevty'; did you mean brevity?"),

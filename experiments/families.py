@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments import grpo as of_grpo
+from experiments import self_redteam as of_redteam
 from redqueen.measures.accuracy import HeldOut
 from redqueen.protocols import Policy
 from redqueen.questions.catalogue import find_questions
@@ -99,9 +100,10 @@ PREFERENCES = Experiment(
     first_seed=2,
     notes=NOTES,
 )
+PUPIL = Learner(model="smollm2-135m", learning_rate=2e-5, lora_rank=0, max_completion_length=48)
 TAUGHT = Start(  # of the file's problems, and how they would have been proposed
     cold_start.Config(
-        Learner(model="smollm2-135m", learning_rate=2e-5, lora_rank=0, max_completion_length=48),
+        PUPIL,
         questions=of_grpo.QUESTIONS,
         steps=20,
         demonstrations_per_step=16,
@@ -167,8 +169,14 @@ AGENTS = Experiment(
 ADVERSARIES = Experiment(
     title="Adversaries: an attacker that learns, and one that stays",
     asked="Is SmolLM2's defender harder to attack after an attacker that learns than after prompts as they stand?",
-    trial=Training(self_redteam.train, evaluate_every=25),
-    config=self_redteam.Config(LEARNER, steps=25, matches_per_step=32),
+    trial=Training(self_redteam.train, evaluate_every=40),
+    config=self_redteam.Config(LEARNER, steps=40, matches_per_step=32),
+    starts={
+        "learner.model": Start(
+            replace(of_redteam.WORDS, learner=PUPIL, steps=40, rest=20, demonstrations_per_step=32, problems=4)
+        )
+    },
+    measured=of_redteam.measured,
     variants={"co-trained": {}, "static prompts": {"vanilla": 1.0}},
     figures=("first attack_success", "attack_success", "benign_compliance", "tokens"),
     compared=(
@@ -179,5 +187,9 @@ ADVERSARIES = Experiment(
     derived={"tokens": tokens},
     seeds=3,
     first_seed=2,
-    notes=("The requests and the rule that judges them are ours: no package ships harmful prompts.",),
+    notes=(
+        "The requests and the rule that judges them are ours: no package ships harmful prompts.",
+        "The start imitates the form of attacks and answers for 40 steps: without it all matches of the first steps "
+        "were forfeited by their form, and half of them after 25 steps.",
+    ),
 )

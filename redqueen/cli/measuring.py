@@ -25,6 +25,7 @@ from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.protocols import Game, Player, Questions, Trained
 from redqueen.runs.folder import (
+    Saved,
     games_named,
     made_game,
     settings,
@@ -53,8 +54,8 @@ class EvaluateOptions:
     """the folder of a run, such as outputs/spiral-0"""
     game: Annotated[str | None, unset("GAME")] = None
     """another game than the one it was trained on"""
-    step: Annotated[int | None, unset("INT")] = None
-    """the checkpoint after this many steps; the newest by default"""
+    step: Annotated[Saved, unset("{INT,best}")] = None
+    """the checkpoint after this many steps, or the one that --keep-best kept; the newest by default"""
     against: tuple[str, ...] = ("uniform",)
     """opponents in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
     matches: Count = 200

@@ -15,7 +15,7 @@ from redqueen.cli.words import parse
 from redqueen.credit.outcomes import unknown
 from redqueen.games.catalogue import find_game
 from redqueen.play.lockstep import play
-from redqueen.runs.folder import keep_played, settings
+from redqueen.runs.folder import Saved, keep_played, settings
 from redqueen.runs.named_players import find_player
 from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import Match
@@ -29,8 +29,8 @@ class RecordOptions:
     """agent:FILE.py:NAME, visited:QUESTIONS for agents that come by themselves, or any other game"""
     matches: Count = 16
     """how many are played, all at once"""
-    step: Annotated[int | None, unset("INT")] = None
-    """an older checkpoint"""
+    step: Annotated[Saved, unset("{INT,best}")] = None
+    """the checkpoint after this many steps, or the one that --keep-best kept; the newest by default"""
     seed: int = 0
 
 

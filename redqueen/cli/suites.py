@@ -10,7 +10,7 @@ from typing import Any
 from redqueen.measures.before_after import HEADINGS, Change, changes
 from redqueen.players.transformer.loading import hub_answers
 from redqueen.protocols import PlainModel, Policy, SpeaksPlainly, has
-from redqueen.runs.folder import stored_policy
+from redqueen.runs.folder import Saved, stored_policy
 from redqueen.types import Mark, RedQueenError
 from redqueen.views.report.collected import write_suite
 
@@ -32,7 +32,7 @@ def tasks_of(spec: str) -> tuple[str, list[str]]:
 
 
 def measure_suites(
-    run: Path, step: int | None, specs: Sequence[str], settings: Mapping[str, Any]
+    run: Path, step: Saved, specs: Sequence[str], settings: Mapping[str, Any]
 ) -> tuple[int, dict[str, list[Change]]]:
     """How many updates the policy has had, and for each suite what has changed since the start of its training. The
     tables are kept for the report of the run. `settings` are those of `marks`."""

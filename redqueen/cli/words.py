@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from difflib import get_close_matches
@@ -15,6 +16,14 @@ from redqueen.settings.renamed import VARIANTS, instead, renamed
 from redqueen.types import RedQueenError
 
 T = TypeVar("T")
+_WRONG_KINDS = (  # what tyro says of a value of another kind, and the kind if it does not say it
+    (
+        r"(?P<flag>--\S+): no type matching (?P<kinds>.+?) could be instantiated from \[(?P<given>.*?)\]\. Got errors",
+        "",
+    ),
+    (r"(?P<flag>--\S+): invalid literal for int\(\) with base 10: (?P<given>.+)", "INT"),
+    (r"(?P<flag>--\S+): could not convert string to float: (?P<given>.+)", "FLOAT"),
+)
 began: float | None = None  # the clock (time.perf_counter) as the command was given, before it imported anything
 
 
@@ -48,6 +57,11 @@ def _in_one_line(box: str) -> str:
     words = " ".join(" ".join(line for line in lines if line.strip("-")).split())  # a box of ASCII has rules of -
     for tail in (" Argument helptext", " For full helptext", " ──"):
         words = words.partition(tail)[0]
+    for said, kinds in _WRONG_KINDS:
+        if found := re.search(said, words):
+            flag, given = found["flag"], found["given"]
+            taken = (kinds or found["kinds"]).removeprefix("{None}|").replace("|", " or ")
+            return f"{flag}: takes {taken}, not {given}"
     named = words.partition(" Missing from ")[2]
     if named:
         return f"{named.partition(': ')[2].split(' ')[0]} is missing"

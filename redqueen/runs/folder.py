@@ -63,9 +63,11 @@ def settings(folder: Path) -> dict[str, Any]:
     """What `config.json` of a run says. Raises RedQueenError for none, and where links in the folder lead out."""
     path = folder / "config.json"
     if not path.is_file():
-        run, at, _ = str(folder).rpartition("@")
+        run, at, step = str(folder).rpartition("@")
         if at and (Path(run) / "config.json").is_file():
-            raise RedQueenError(f"{folder} names a player, a checkpoint of {run}: here give {run} itself")
+            raise RedQueenError(
+                f"{folder} names a player, a checkpoint of {run}: here give {run}, and --step {step} where it is taken"
+            )
         raise RedQueenError(f"{folder} is not a run: it has no config.json (runs are folders such as outputs/spiral-0)")
     refuse_foreign(folder)
     found = read_json(path)
@@ -106,7 +108,10 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def stored_policy(folder: Path, step: int | Literal["best", "start"] | None = None) -> Policy:
+Saved = int | Literal["best"] | None  # a checkpoint: after so many updates, of the best measurement, the newest
+
+
+def stored_policy(folder: Path, step: Saved | Literal["start"] = None) -> Policy:
     """The policy of a run as its newest checkpoint has it, the one after `step` updates, that of the best measurement,
     or as it was before the run began."""
     if step == "start":
@@ -114,13 +119,13 @@ def stored_policy(folder: Path, step: int | Literal["best", "start"] | None = No
     return _from_checkpoint(folder, step, lambda chosen: _policy_of(folder, chosen))
 
 
-def stored_team(folder: Path, game: Game, step: int | Literal["best"] | None = None) -> Trained:
+def stored_team(folder: Path, game: Game, step: Saved = None) -> Trained:
     """The policy of a run, and in the roles of a game for which it trained further policies these: those that its
     recipe names (`plays`), else those that bear the name of a role."""
     return _from_checkpoint(folder, step, lambda chosen: _team_of(folder, game, chosen))
 
 
-def _from_checkpoint(folder: Path, step: int | Literal["best"] | None, read: Callable[[Path], T]) -> T:
+def _from_checkpoint(folder: Path, step: Saved, read: Callable[[Path], T]) -> T:
     """What `read` makes of the checkpoint, or of the one after it where a run that goes on takes it away meanwhile."""
     settings(folder)  # refuses what is no run
     chosen = stored_checkpoint(folder, step)
@@ -160,7 +165,7 @@ def _team_of(folder: Path, game: Game, chosen: Path) -> Trained:
     return ByRole(policy, others) if others else policy
 
 
-def stored_checkpoint(folder: Path, step: int | Literal["best"] | None = None) -> Path:
+def stored_checkpoint(folder: Path, step: Saved = None) -> Path:
     """The newest checkpoint of a run, the one after `step` updates, or that of the best measurement. Raises
     RedQueenError where there is none, or it is damaged."""
     saved = checkpoints(folder)

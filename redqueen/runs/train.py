@@ -29,7 +29,7 @@ from redqueen.protocols import Measure, Policy, Resumable
 from redqueen.records import flat, plain
 from redqueen.runs.checkpoints import read_checkpoint
 from redqueen.runs.collapse import Watch
-from redqueen.runs.folder import games_named, rebuild, settings, stored_checkpoint
+from redqueen.runs.folder import Saved, games_named, rebuild, settings, stored_checkpoint
 from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, bases_of_measures, guarded, numbers
 from redqueen.runs.versions import versions
 from redqueen.settings.finding import find_recipe
@@ -147,7 +147,7 @@ def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:
     return guarded(lambda: recipe.train(config, run), run)
 
 
-def measured(folder: Path, step: int | None = None) -> tuple[int, Metrics, dict[str, Basis]]:
+def measured(folder: Path, step: Saved = None) -> tuple[int, Metrics, dict[str, Basis]]:
     """What the recipe of a run measures, of the newest checkpoint or of the one after `step` updates: the number of its
     updates, the figures, and what they rest on. Nothing in the folder changes."""
     found = settings(folder)

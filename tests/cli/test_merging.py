@@ -118,7 +118,28 @@ def test_the_card_of_an_older_checkpoint_has_no_figures_of_the_newest(folder, tm
         cards[step] = (tmp_path / step / "README.md").read_text()
     assert f"| {final['exploitability']:.4g} |" in cards["2"]
     assert "for 1 updates" in cards["1"] and "| figure |" not in cards["1"]
-    assert "is of its model after 2 steps, not of this one" in cards["1"]
+    assert "Nothing was measured after 1 steps." in cards["1"]
+
+
+def test_the_best_checkpoint_is_merged_and_evaluated_by_name_with_what_was_measured_of_it(folder, tmp_path, capsys):
+    run, merged = tmp_path / "run", tmp_path / "merged"
+    often = ["--evaluate-every", "1", "--checkpoint-every", "5", "--keep-best"]
+    assert main([*TRAIN, *often, "--steps", "3", "--model", str(folder), "--output", str(run)]) == 0
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    (best,) = (run / "checkpoints").glob("best_*")
+    (found,) = (each for each in lines if f"best_{each['step']:06d}" == best.name)
+    assert all(found["exploitability"] <= each["exploitability"] for each in lines)
+    capsys.readouterr()
+    assert main(["merge", str(run), str(merged), "--step", "best"]) == 0
+    card = (merged / "README.md").read_text()
+    row = f"| exploitability | {lines[0]['exploitability']:.4g} | {found['exploitability']:.4g} |"
+    assert f"| figure | start | after {found['step']} steps |" in card and row in card and "policy_loss" not in card
+    assert main(["evaluate", str(run), "--step", "best", "--matches", "2"]) == 0
+    assert f"{found['exploitability']:.4f}"[:6] in capsys.readouterr().out
+    assert main(["merge", f"{run}@best", str(tmp_path / "other")]) == 2
+    assert f"here give {run}, and --step best where it is taken" in capsys.readouterr().err
+    assert main(["merge", str(run), str(tmp_path / "other"), "--step", "last"]) == 2
+    assert capsys.readouterr().err == "redqueen: --step: takes INT or {best}, not 'last' (redqueen merge --help)\n"
 
 
 def test_what_cannot_be_merged_is_one_line(folder, tmp_path, capsys):

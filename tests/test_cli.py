@@ -681,7 +681,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("train spiral --evalute-every 3", "did you mean --evaluate-every?"),
         ("train spiral --learning_rte 3", "did you mean --learning-rate?"),
         ("train spiral extra", "unknown argument 'extra'"),
-        ("train spiral --steps x", "--steps: invalid literal for int() with base 10: 'x'"),
+        ("train spiral --steps x", "--steps: takes INT, not 'x'"),
         ("train spiral --steps 2.5", "--steps"),
         ("train spiral --steps", "--steps"),
         ("train spiral --dtype int8", "redqueen: invalid choice 'int8' for argument '--dtype'"),

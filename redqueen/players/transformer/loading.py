@@ -262,9 +262,17 @@ def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
     try:
         tokenizer = _tokenizer(folder, offline)
         strict: Any = {"local_files_only": offline, "trust_remote_code": False}  # else it asks on the terminal
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **strict)
+        strict |= {"dtype": dtype, "output_loading_info": True}
+        load: Any = AutoModelForCausalLM.from_pretrained
+        model, report = load(folder, **strict)
     except UNLOADABLE as error:
         raise _unloadable(name, offline, error) from error
+    if any(key.startswith(("score.", "classifier.")) for key in report["unexpected_keys"]):
+        raise RedQueenError(
+            f"{name!r} is a classifier, no model that replies: it judges as reward:MODEL or pairs:MODEL"
+        )
+    if lacking := ", ".join(sorted(report["missing_keys"])[:3]):
+        raise RedQueenError(f"the model {name!r} lacks weights, which would be random: {lacking}")
     return LoadedModel(name, model, tokenizer)
 
 

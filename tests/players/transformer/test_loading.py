@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from redqueen.players.transformer import loading
 from redqueen.players.transformer.loading import add_lora, load_model, shape_of, tiny_model, tiny_tokenizer
@@ -114,6 +115,17 @@ def test_a_folder_with_cut_weights_is_refused(saved):
     file = saved / "model.safetensors"
     file.write_bytes(file.read_bytes()[:1000])
     assert refused(saved).startswith(f"cannot load the model '{saved}'")
+
+
+def test_a_folder_without_some_of_the_weights_is_refused(saved):
+    file = saved / "model.safetensors"
+    weights = load_file(file)
+    missing = weights.pop("model.norm.weight")
+    save_file(weights, file, {"format": "pt"})
+    assert refused(saved) == f"the model '{saved}' lacks weights, which would be random: model.norm.weight"
+    weights |= {"model.norm.weight": missing, "score.weight": torch.zeros(1, 64)}
+    save_file(weights, file, {"format": "pt"})
+    assert refused(saved).startswith(f"'{saved}' is a classifier, no model that replies")
 
 
 def test_a_folder_of_an_unknown_architecture_is_refused(saved):

@@ -59,6 +59,9 @@ class Rung:
     now: bool  # whether it fired in the last step
 
 
+Courses = Mapping[int, Sequence[Point]]  # of runs that differ in the seed alone, by seed
+
+
 @dataclass(frozen=True)
 class Headline:
     """What happened in a run: the figure that says most about it, its course and a sentence."""
@@ -171,6 +174,22 @@ def sentence_of_seeds(figure: str, courses: Sequence[Sequence[Point]]) -> str:
     return f"{moved}; {_verdict(figure, changes, 'the spread of seeds explains')}."
 
 
+def sentence_of_difference(figure: str, those: Courses, first: Courses) -> str:
+    """How far runs are from the first ones of a comparison at the last step that all have measured: Student's t on the
+    differences of each seed (courses by seed). Empty where fewer than two seeds are shared, and of figures of training,
+    which are of one step."""
+    pairs = [(those[seed], first[seed]) for seed in those if seed in first]
+    if len(pairs) < 2 or _in_training(figure):
+        return ""
+    shared = set.intersection(*({point.step for point in points} for pair in pairs for points in pair))
+    if not shared:
+        return ""
+    ends = [[point.value for points in pair for point in points if point.step == max(shared)] for pair in pairs]
+    found = student_interval([here - there for here, there in ends])
+    verdict = _verdict(figure, found, "the spread of seeds explains", "the difference")
+    return f"Against the first at step {max(shared)}, over the same {len(pairs)} seeds: {verdict}."
+
+
 def _of_training(figure: str, words: str, points: Sequence[Point]) -> str:
     """Of a figure that every step has: the means of its first and last fifth, at most ten steps each."""
     part = min(max(len(points) // 5, 1), 10)
@@ -222,14 +241,14 @@ def _belief(figure: str, first: Point, last: Point, basis: Basis) -> str:
     return f"; {_verdict(figure, found, 'chance explains')}"
 
 
-def _verdict(figure: str, found: Interval, explains: str) -> str:
-    """The change with its interval, and whether it exceeds it."""
+def _verdict(figure: str, found: Interval, explains: str, what: str = "the change") -> str:
+    """The change or difference with its interval, and whether it exceeds it."""
     if not found.low <= 0.0 <= found.high:
         good = {"higher": found.mean > 0.0, "lower": found.mean < 0.0}.get(described(figure).better, True)
         judged = f"{'' if good else 'worse, by '}more than {explains}"
     else:
         judged = f"no more than {explains}"
-    return f"the change, {_difference(figure, found)}, is {judged}"
+    return f"{what}, {_difference(figure, found)}, is {judged}"
 
 
 def _difference(figure: str, found: Interval) -> str:

@@ -9,7 +9,17 @@ import pytest
 
 from redqueen.runs.run import held
 from redqueen.types import Basis, RedQueenError
-from redqueen.views.headline import Point, bases_of, change, course, ending, headline_of, sentence_of_seeds, told
+from redqueen.views.headline import (
+    Point,
+    bases_of,
+    change,
+    course,
+    ending,
+    headline_of,
+    sentence_of_difference,
+    sentence_of_seeds,
+    told,
+)
 from redqueen.views.headline import alarms as alarms_in
 
 PROBLEMS = Basis(count=64, of="held-out problems", attempts=8)
@@ -175,6 +185,26 @@ def test_of_several_seeds_the_spread_of_their_changes_counts():
         "-0.548 to -0.0516), is more than the spread of seeds explains."
     )
     assert sentence_of_seeds("exploitability", courses[:1]) == ""
+
+
+def test_runs_are_compared_with_the_first_ones_seed_by_seed():
+    """Differences of .2, .3 and .4: Student's t of two degrees of freedom, 4.3027, times .1 / sqrt(3)."""
+
+    def runs(*values):
+        return {seed: [Point(9, value, value, value)] for seed, value in enumerate(values)}
+
+    first, other = runs(0.1, 0.2, 0.3), runs(0.3, 0.5, 0.7)
+    assert sentence_of_difference("exploitability", other, first) == (
+        "Against the first at step 9, over the same 3 seeds: the difference, +0.3 (95% interval +0.0516 to +0.548), is "
+        "worse, by more than the spread of seeds explains."
+    )
+    assert "-0.548 to -0.0516), is more than the spread" in sentence_of_difference("exploitability", first, other)
+    later = {seed: [*points, Point(12, 0.0, 0.0, 0.0)] for seed, points in other.items()}
+    longer = sentence_of_difference("exploitability", later, first)
+    assert longer == sentence_of_difference("exploitability", other, first)
+    assert sentence_of_difference("exploitability", runs(0.1), first) == ""
+    assert sentence_of_difference("exploitability", {seed + 2: points for seed, points in other.items()}, first) == ""
+    assert sentence_of_difference("reward/solver", other, first) == ""
 
 
 # --- how it ended --------------------------------------------------------------------------------------------------

@@ -28,7 +28,15 @@ from redqueen.runs.samples import FATES, total
 from redqueen.trust.no_links import write_whole
 from redqueen.trust.reading import read_json
 from redqueen.types import Damaged, Episode, Message, RedQueenError
-from redqueen.views.headline import Headline, bases_of, headline_of, in_words, planned_steps, sentence_of_seeds
+from redqueen.views.headline import (
+    Headline,
+    bases_of,
+    headline_of,
+    in_words,
+    planned_steps,
+    sentence_of_difference,
+    sentence_of_seeds,
+)
 from redqueen.views.report.first_screen import answered, pairs, states
 from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
@@ -309,8 +317,8 @@ def _rests_on(folder: Path, lines: Sequence[Line]) -> dict[str, str]:
 
 def _groups(runs: Sequence[dict[str, Any]], headlines: Sequence[Headline]) -> list[dict[str, Any]]:
     """The runs that differ in the seed alone, together: the numbers of the runs, the figure that says most about them,
-    its course, and what happened. A run whose seed its group has already tells nothing more of the spread and stands
-    alone."""
+    its course, what happened, and how far they are from the first group (`against`). A run whose seed its group has
+    already tells nothing more of the spread and stands alone."""
     found: dict[str, list[int]] = {}
     for number, run in enumerate(runs):
         config = {name: value for name, value in run["settings"].items() if name.startswith("config.")}
@@ -318,7 +326,16 @@ def _groups(runs: Sequence[dict[str, Any]], headlines: Sequence[Headline]) -> li
         if any(runs[other]["seed"] == run["seed"] for other in found.get(key, [])):
             key += str(number)
         found.setdefault(key, []).append(number)
-    return [_group([headlines[number] for number in numbers], numbers) for numbers in found.values()]
+    figure = headlines[0].figure
+    by_seed = [
+        {runs[number]["seed"]: headlines[number].points for number in numbers if headlines[number].figure == figure}
+        for numbers in found.values()
+    ]
+    return [
+        _group([headlines[number] for number in numbers], numbers)
+        | {"against": sentence_of_difference(figure, courses, by_seed[0]) if place else ""}
+        for place, (numbers, courses) in enumerate(zip(found.values(), by_seed, strict=True))
+    ]
 
 
 def _group(told: Sequence[Headline], numbers: Sequence[int]) -> dict[str, Any]:

@@ -501,7 +501,7 @@ function openEpisode(place) {
 
 function header() {
   if (!data.runs.length) return make("header", {}, make("h1", {}, document.title));
-  const sentences = GROUPS.map((group) => make("p", { class: GROUPS.length > 1 ? "sentence several" : "sentence" }, GROUPS.length > 1 ? [make("span", { class: "key", style: `background:${group.colour}` }), make("strong", {}, words(`${group.name}: `))] : null, words(group.sentence)));
+  const sentences = GROUPS.map((group) => make("p", { class: GROUPS.length > 1 ? "sentence several" : "sentence" }, GROUPS.length > 1 ? [make("span", { class: "key", style: `background:${group.colour}` }), make("strong", {}, words(`${group.name}: `))] : null, words([group.sentence, group.against].filter(Boolean).join(" "))));
   const ends = data.runs.map((run) => {
     const bad = run.ending.status === "died" || run.ending.status === "stopped";
     if (!bad && data.runs.length > 1) return null;

@@ -51,9 +51,9 @@ def game(number, said="2", name="tic_tac_toe"):
     return Episode(name, Task(f"deal {number}"), number, tuple(turns), outcome, (FIRST, SECOND))
 
 
-def run(folder, episodes, seed=0, lines=()):
+def run(folder, episodes, seed=0, lines=(), recipe="spiral"):
     folder.mkdir()
-    settings = {"recipe": "spiral", "config": {"steps": 3}, "seed": seed, "schedule": {}, "versions": {}, "command": []}
+    settings = {"recipe": recipe, "config": {"steps": 3}, "seed": seed, "schedule": {}, "versions": {}, "command": []}
     (folder / "config.json").write_text(json.dumps(settings))
     lines = lines or [{"step": step, "exploitability": 0.5 / (1 + step) + seed / 100} for step in range(4)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -201,6 +201,17 @@ def test_runs_that_differ_in_the_seed_alone_are_one_curve_with_a_band(browser, t
     last = browser.execute_script("return course(GROUPS[0], 'exploitability').at(-1)")
     half = 4.302653 * 0.01 / 3**0.5  # of .125, .135 and .145; Student's t of two degrees of freedom is in any table
     assert [last["low"], last["mean"], last["high"]] == pytest.approx([0.135 - half, 0.135, 0.135 + half], abs=1e-7)
+
+
+def test_a_method_and_its_control_are_compared_over_their_seeds(browser, tmp_path):
+    folders = [
+        run(tmp_path / f"{recipe}{seed}", [game(0)], seed, recipe=recipe)
+        for recipe in ("grpo", "rloo")
+        for seed in (0, 1)
+    ]
+    told = [each.text for each in shown(browser, write_report(folders)).find_elements("css selector", ".sentence")]
+    assert "Against the first" not in told[0]
+    assert "Against the first at step 3, over the same 2 seeds: the difference, +0" in told[1]
 
 
 def test_lines_of_a_chart_whose_figure_hardly_moves_are_told_apart(browser, tmp_path):

@@ -30,6 +30,7 @@ import ctypes
 import importlib.util
 import json
 import os
+import pathlib
 import random
 import resource
 import signal
@@ -193,7 +194,16 @@ def _seed(seed: int) -> None:
 def member(name: str) -> Any:
     """What FILE.py:Name or module:Name names. Raises ValueError for a file that is no Python."""
     place, _, found = name.rpartition(":")
-    return getattr(_module("own", place) if place.endswith(".py") else importlib.import_module(place), found)
+    return getattr(module_of(place), found)
+
+
+def module_of(place: str) -> Any:
+    """The module of that name, or of a file; it goes by the file's name from now on, unless another module has it.
+    Raises ValueError for a file that is no Python."""
+    if not place.endswith(".py"):
+        return importlib.import_module(place)
+    stem = pathlib.Path(place).stem
+    return _module("own" if stem in sys.modules else stem, place)
 
 
 def _module(name: str, path: str) -> Any:

@@ -245,6 +245,14 @@ def test_no_command_imports_the_module_of_an_environment(command: str, world: st
     assert not stranger.mark.exists()
 
 
+@pytest.mark.parametrize("game", ["acting:gym({})", "acting:gym:{}", "pettingzoo:{}"])
+def test_no_command_runs_the_file_of_an_environment(game: str, stranger: Stranger) -> None:
+    pytest.importorskip("gymnasium")
+    stranger.say("config", "game", value=game.format(stranger.names("file")))
+    main(COMMANDS["evaluate"](stranger.run))
+    assert not stranger.mark.exists()
+
+
 def test_a_folder_has_no_judgements_kept_elsewhere(stranger: Stranger, capsys: pytest.CaptureFixture[str]) -> None:
     config = dataclasses.asdict(shrunk(find_recipe("iterative_dpo").Config(), oracle="judge:frozen"))
     outside = stranger.run.parent / "outside"

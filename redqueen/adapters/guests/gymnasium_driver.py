@@ -1,8 +1,10 @@
-"""Environments of Gymnasium, in a guest: `acting:gym:ID`, `acting:gym(package:ID,acts=left/right)`.
+"""Environments of Gymnasium, in a guest: `acting:gym:ID`, `acting:gym(package:ID,acts=left/right)`,
+`acting:gym(FILE.py:Class)`.
 
 Acts are listed: a `Discrete` space by its numbers or by names, a `MultiDiscrete` one of at most 64 acts by its numbers
-with commas. What is shown is the environment's picture in text where it has one, else its observation. A package that
-brings environments is named before a colon and imported.
+with commas. What is shown is the environment's picture in text where it has one, else its observation. A package or a
+file that brings environments is named before a colon and imported; what follows is a class in it, which is made without
+settings, or what it registers.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import os
 import re
 from typing import Any
 
-from redqueen.guests.guest_process import AGENT, about_seeds, one_turn
+from redqueen.guests.guest_process import AGENT, about_seeds, module_of, one_turn
 
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 _MOST_ACTS = 64
@@ -26,14 +28,18 @@ def load(settings: dict[str, Any]) -> Gym:
 
 class Gym:
     def __init__(self, settings: dict[str, Any]) -> None:
-        import importlib
-
         import gymnasium
 
         package, _, self.id = settings["name"].rpartition(":")
-        if package:
-            importlib.import_module(package)
-        self.gymnasium, self.settings = gymnasium, settings
+        try:
+            module = module_of(package) if package else None
+        except ModuleNotFoundError as error:
+            if error.name != package:
+                raise
+            raise ValueError(f"no package {package} is installed here; a file is named FILE.py:{self.id}") from None
+        self.gymnasium, self.settings, self.kind = gymnasium, settings, getattr(module, self.id, None)
+        if package.endswith(".py") and self.kind is None and self.id not in gymnasium.registry:
+            raise ValueError(f"the file has no class {self.id} and registers no environment of this name")
         env = self.made()
         numbers = list(_acts(env.action_space))
         env.close()
@@ -43,6 +49,9 @@ class Gym:
         self.acts = dict(zip(names, numbers, strict=True))
 
     def made(self) -> Any:
+        if self.kind is not None:
+            in_text = "ansi" in (getattr(self.kind, "metadata", None) or {}).get("render_modes", ())
+            return self.kind(render_mode="ansi") if in_text else self.kind()
         try:
             env = self.gymnasium.make(self.id, disable_env_checker=True)
         except TypeError:  # some take no arguments but their own

@@ -35,8 +35,8 @@ _FOLDER = Path(__file__).parent
 
 
 def gym(name: str, acts: str = "", count: int = 200, tests: int = 50, guest: str = "", seconds: float = 30.0) -> Any:
-    """An environment of Gymnasium, in a guest."""
-    return _world("gym", name, guest, seconds, {"acts": acts, **_counted(count, tests)})
+    """An environment of Gymnasium, in a guest: registered, or a class in a file."""
+    return _world("gym", _own(name), guest, seconds, {"acts": acts, **_counted(count, tests)}, name)
 
 
 def skyrl(name: str, tasks: str, guest: str = "", seconds: float = 30.0) -> GuestWorld:
@@ -77,7 +77,7 @@ def pettingzoo(
     name: str, count: int = 64, tests: int = 16, guest: str = "", limit: int = 500, seconds: float = 30.0
 ) -> GuestGame:
     """An environment of PettingZoo, each agent a seat, at most `limit` turns."""
-    return game_of(*_guest("pettingzoo", name, guest, seconds, _counted(count, tests))).within(limit)
+    return game_of(*_guest("pettingzoo", _own(name), guest, seconds, _counted(count, tests), name)).within(limit)
 
 
 def verifiers_game(

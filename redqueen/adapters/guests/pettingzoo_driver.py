@@ -1,7 +1,9 @@
-"""Environments of PettingZoo, in a guest, every agent a seat: `pettingzoo:classic.tictactoe_v3`.
+"""Environments of PettingZoo, in a guest, every agent a seat: `pettingzoo:classic.tictactoe_v3`,
+`pettingzoo:FILE.py:NAME`.
 
-A name is a module of PettingZoo, or any module with `env()` or `parallel_env()`. Each seat is shown its own observation
-and nothing else, and acts by the numbers that its mask allows. Rewards are gains; a score is their sum.
+A name is a module of PettingZoo, or any module with `env()` or `parallel_env()`, or a class or function in a file that
+makes an environment. Each seat is shown its own observation and nothing else, and acts by the numbers that its mask
+allows. Rewards are gains; a score is their sum.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import importlib
 import os
 from typing import Any
 
-from redqueen.guests.guest_process import LONGEST, about_seeds
+from redqueen.guests.guest_process import LONGEST, about_seeds, member
 
 _SMALL = 64  # numbers of an observation that are written out; of a larger one only those that are not 0
 
@@ -23,14 +25,7 @@ def load(settings: dict[str, Any]) -> Zoo:
 
 class Zoo:
     def __init__(self, settings: dict[str, Any]) -> None:
-        name = settings["name"]
-        try:
-            self.module = importlib.import_module(f"pettingzoo.{name}")
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"pettingzoo.{name}".startswith(error.name):
-                raise
-            self.module = importlib.import_module(name)
-        self.settings = settings
+        self.settings, self.make = settings, maker_of(settings["name"])
         env = self.made()
         env.reset(seed=0)
         self.seats = [str(agent) for agent in env.possible_agents]
@@ -40,17 +35,31 @@ class Zoo:
         env.close()
 
     def made(self) -> Any:
-        if hasattr(self.module, "env"):
-            return self.module.env()
+        env = self.make()
+        if hasattr(env, "agent_selection") or hasattr(env, "agent_iter"):
+            return env
         from pettingzoo.utils import parallel_to_aec
 
-        return parallel_to_aec(self.module.parallel_env())
+        return parallel_to_aec(env)
 
     def about(self) -> dict[str, Any]:
         return about_seeds(self.settings["count"], self.settings["tests"], self.seats)
 
     def open(self, task: dict[str, Any], seed: int) -> ZooSession:
         return ZooSession(self.made(), task["facts"]["seed"])
+
+
+def maker_of(name: str) -> Any:
+    """What makes the environment: a class or function in a file, or that of a module."""
+    if ".py:" in name:
+        return member(name)
+    try:
+        module = importlib.import_module(f"pettingzoo.{name}")
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"pettingzoo.{name}".startswith(error.name):
+            raise
+        module = importlib.import_module(name)
+    return module.env if hasattr(module, "env") else module.parallel_env
 
 
 class ZooSession:

@@ -151,9 +151,26 @@ def test_an_environment_of_gymnasium_in_a_guest():
         assert visit.look().choices == ("left", "down", "right", "up")
 
 
+@pytest.mark.parametrize("named", ["Vault", "Vault-v0"])
+def test_an_environment_of_gymnasium_in_a_file_of_one_s_own(named):
+    here("gym", "gymnasium")
+    spec = f"gym({HERE / 'vaults.py'}:{named},count=3,tests=1)"
+    assert "3 tasks, 1 held out" in check_world(find_world(spec))
+    with closing(find_world(spec).open(find_world(spec).tasks()[0], 0)) as visit:
+        assert visit.look().choices == ("0,0", "0,1", "1,0", "1,1", "2,0", "2,1")
+        code = visit.look().shown
+    replies = [f"{(int(code) + 1) % 3},1", f"{code},1"]
+    assert [*outcome(f"acting:{spec}", "agent", *replies).scores.values()] == [1.0]
+
+
 def test_agents_of_pettingzoo_are_seats():
     here("pettingzoo", "pettingzoo")
     assert "player_1, player_2" in check_game(find_game("pettingzoo:classic.tictactoe_v3,count=2,tests=1"))
+
+
+def test_agents_of_pettingzoo_in_a_file_of_one_s_own_are_seats():
+    here("pettingzoo", "pettingzoo")
+    assert "left, right" in check_game(find_game(f"pettingzoo:{HERE / 'vaults.py'}:duel,count=2,tests=1"))
 
 
 @pytest.mark.parametrize(
@@ -163,6 +180,9 @@ def test_agents_of_pettingzoo_are_seats():
         ("skyrl(gsm8k,tasks=nowhere.jsonl)", "there is no file of tasks nowhere.jsonl"),
         ("gym(FrozenLake-v1,guest=nobody)", "there is no guest 'nobody': redqueen guest add nobody gymnasium"),
         ("gym(FrozenLake-v1,count=0)", "a world needs a task and a held-out one, not 0 and 50"),
+        ("gym(nowhere.py:Vault)", "there is no file nowhere.py"),
+        (f"gym:{HERE / 'vaults.py'}:Safe", "the file has no class Safe and registers no environment of this name"),
+        ("gym:vaults:Vault-v0", "no package vaults is installed here; a file is named FILE.py:Vault-v0"),
         ("gym", "cannot be made: missing a required argument: 'name'"),
     ],
 )

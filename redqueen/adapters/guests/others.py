@@ -41,7 +41,7 @@ def gym(name: str, acts: str = "", count: int = 200, tests: int = 50, guest: str
 
 def skyrl(name: str, tasks: str, guest: str = "", seconds: float = 30.0) -> GuestWorld:
     """An environment of SkyRL Gym with the tasks of a file."""
-    return _world("skyrl", name, guest, seconds, {"tasks": _file(tasks)})
+    return _world("skyrl", _own(name), guest, seconds, {"tasks": _file(tasks)}, name)
 
 
 def trl(name: str, tasks: str, reward: str = "reward", guest: str = "", seconds: float = 30.0) -> GuestWorld:

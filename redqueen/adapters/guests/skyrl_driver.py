@@ -1,15 +1,14 @@
 """Environments of SkyRL Gym, in a guest: `acting:skyrl(gsm8k,tasks=sums.jsonl)`.
 
-A name is an environment that skyrl_gym knows, or module:Class of one's own. Each line of the file is a task: `prompt`
-or `question`, `answer`, which becomes the ground truth, and what else the environment reads.
+A name is an environment that skyrl_gym knows, or module:Class or FILE.py:Class of one's own. Each line of the file is a
+task: `prompt` or `question`, `answer`, which becomes the ground truth, and what else the environment reads.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
+from redqueen.guests.guest_process import AGENT, member, one_turn, read_tasks
 
 
 def load(settings: dict[str, Any]) -> Sky:
@@ -22,10 +21,9 @@ class Sky:
 
         self.gym, name = skyrl_gym, settings["name"]
         self.tasks, self.held_out = read_tasks(settings["tasks"])
-        module, _, kind = name.partition(":")
-        if kind:
-            self.name = f"redqueen-{kind}"
-            skyrl_gym.register(id=self.name, entry_point=getattr(importlib.import_module(module), kind))
+        if ":" in name:
+            self.name = f"redqueen-{name.rpartition(':')[2]}"
+            skyrl_gym.register(id=self.name, entry_point=member(name))
         else:
             self.name = name
             skyrl_gym.spec(name)

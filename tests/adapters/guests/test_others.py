@@ -168,6 +168,13 @@ def test_agents_of_pettingzoo_are_seats():
     assert "player_1, player_2" in check_game(find_game("pettingzoo:classic.tictactoe_v3,count=2,tests=1"))
 
 
+def test_an_environment_of_skyrl_in_a_file_of_one_s_own(tasks):
+    here("skyrl", "skyrl_gym")
+    spec = f"skyrl({HERE / 'echoes.py'}:Echo,tasks={tasks})"
+    assert "2 tasks, 1 held out" in check_world(find_world(spec), ["cup", "pen"])
+    assert [*outcome(f"acting:{spec}", "agent", "no", "cup").scores.values()] == [1.0]
+
+
 def test_agents_of_pettingzoo_in_a_file_of_one_s_own_are_seats():
     here("pettingzoo", "pettingzoo")
     assert "left, right" in check_game(find_game(f"pettingzoo:{HERE / 'vaults.py'}:duel,count=2,tests=1"))

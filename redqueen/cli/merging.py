@@ -40,8 +40,8 @@ def merge(words: Sequence[str]) -> None:
     if options.folder.exists() and (not options.folder.is_dir() or any(options.folder.iterdir())):
         raise RedQueenError(f"{options.folder} is there already: name a new or an empty folder")
     found = settings(options.run)
-    policy = stored_policy(options.run, options.step)
     steps = int(facts_of(stored_checkpoint(options.run, options.step))["step"])
+    policy = stored_policy(options.run, options.step or steps)  # not a newer one, which a run may write meanwhile
     if not isinstance(policy, TransformerPolicy):
         raise RedQueenError(
             f"the learner of {options.run} is no language model on this machine: there is nothing to merge"

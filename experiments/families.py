@@ -130,8 +130,8 @@ PROPOSERS = Experiment(
     first_seed=2,
     notes=(
         "Sums of two to four terms from chain_sum of reasoning-gym: a proposal is the number of terms and a seed, and "
-        "the library knows the answer. 24 held-out ones of each number of terms, drawn anew for each seed; start and end "
-        "on the same.",
+        "the library knows the answer. 24 held-out ones of each number of terms, drawn anew for each seed; start and "
+        "end on the same.",
         *NOTES[1:2],
         "The start imitates for 20 steps, a third of it proposals: SmolLM2 itself writes none that can be read. From a "
         "file nobody knows the answers of what is proposed, and a proposer is paid for its form alone.",

@@ -51,6 +51,7 @@ class Limits:
     lowest_valid_share: float = 0.5  # SSP's penalty for invalid proposals drove it to zero
     largest_unsolvable_share: float = 0.6  # solved by no attempt
     largest_trivial_share: float = 0.6  # solved by every attempt
+    largest_unscored_share: float = 0.8  # no attempt has a verdict
     largest_drift: float = 0.3  # of the mean solve rate since the first window, either way
     largest_inflation: float = 0.1  # of the judge's mean score over the oracle's
     lowest_label_accuracy: float = 0.6  # below it, majority labels made a small solver worse
@@ -68,9 +69,14 @@ TRIALS = {
     "label_accuracy": "labels",
     "unsolvable_share": "scored",
     "trivial_share": "scored",
+    "unscored_share": "valid",
     "leak_share": "valid",
 }
-CUT = {"invalid": "{cut}"}  # what the message of an alarm ends on: see `_cut_off`
+ENDS = {  # what the message of an alarm ends on
+    "invalid": "{cut}",  # see `_cut_off`
+    "unscored": ": nobody knows what is right, so that they pay for their form alone and teach nothing; r_zero and "
+    "agent0 vote, multi_agent_evolve asks a judge, a generator knows (--questions reasoning_gym:...)",
+}
 
 # of which proposals a figure of `ProposerHealth.check` is a mean; of the valid ones where it is not listed
 _BASES = {
@@ -99,12 +105,21 @@ def _watched(limits: Limits) -> list[Alarm]:
         ("unsolvable", "unsolvable_share", "the share that no attempt solves", limits.largest_unsolvable_share),
         ("trivial", "trivial_share", "the share that every attempt solves", limits.largest_trivial_share),
         ("easier", "solve_rate_drift", "the drift of the solve rate", limits.largest_drift),
+        ("unscored", "unscored_share", "the share that no attempt has a verdict on", limits.largest_unscored_share),
         ("inflation", "judge_inflation", "the judge's score over the oracle's", limits.largest_inflation),
         ("leaks", "leak_share", "the share that gives its answer away", limits.largest_leak_share),
     )
     below, above = (f"{{value:.2f}}, {side} {{limit:g}} for {{steps}} steps" for side in ("below", "above"))
     return [
-        Alarm(name, figure, f"{says} is {side}{CUT.get(name, '')}", limit, limits.steps, is_low, TRIALS.get(figure, ""))
+        Alarm(
+            name,
+            figure,
+            f"{says} is {side}{ENDS.get(name, '')}",
+            limit,
+            limits.steps,
+            is_low,
+            TRIALS.get(figure, ""),
+        )
         for is_low, side, rows in ((True, below, low), (False, above, high))
         for name, figure, says, limit in rows
     ]

@@ -106,6 +106,7 @@ SICK = {
     "invalid": many()[:1] + many(refused="unsafe")[:7],
     "unsolvable": many(solve_rate=0.0)[:7] + many(solve_rate=0.9)[:1],
     "trivial": many(solve_rate=1.0)[:7] + many(solve_rate=0.1)[:1],
+    "unscored": many(solve_rate=math.nan),
     "inflation": many(judged=0.7, actual=0.5),
     "labels": many(answer_right=True)[:2] + many(answer_right=False)[:6],
     "leaks": [Proposed(f"is it 42 or {n}?", solve_rate=0.5, answer="42") for n in (1, 2)] + many(answer="none")[2:],
@@ -146,6 +147,14 @@ def test_an_alarm_stops_when_its_figure_recovers_and_waits_while_it_is_unknown()
     assert (metrics["alarm/labels"], fired) == (1.0, ["labels"])
     metrics, fired = run(health, [right])
     assert (metrics["alarm/labels"], fired) == (0.0, [])
+
+
+def test_proposals_on_which_nobody_has_a_verdict_are_said_to_teach_nothing():
+    health = ProposerHealth()
+    run(health, [many(solve_rate=math.nan)] * 6)
+    (told,) = health.alarms()
+    assert told.startswith("unscored: the share that no attempt has a verdict on is 1.00, above 0.8 for 6 steps: nobody")
+    assert "r_zero and agent0 vote" in told
 
 
 def test_an_alarm_is_one_line_that_names_figure_limit_and_duration():

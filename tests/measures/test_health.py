@@ -153,7 +153,7 @@ def test_proposals_on_which_nobody_has_a_verdict_are_said_to_teach_nothing():
     health = ProposerHealth()
     run(health, [many(solve_rate=math.nan)] * 6)
     (told,) = health.alarms()
-    assert told.startswith("unscored: the share that no attempt has a verdict on is 1.00, above 0.8 for 6 steps: nobody")
+    assert told.startswith("unscored: the share that no attempt has a verdict on is 1.00, above 0.8 for 6 steps: ")
     assert "r_zero and agent0 vote" in told
 
 

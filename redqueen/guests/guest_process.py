@@ -203,7 +203,10 @@ def module_of(place: str) -> Any:
     if not place.endswith(".py"):
         return importlib.import_module(place)
     stem = pathlib.Path(place).stem
-    return _module("own" if stem in sys.modules else stem, place)
+    known = sys.modules.get(stem)
+    if known is not None and getattr(known, "__file__", None) == place:
+        return known
+    return _module(stem if known is None else "own", place)
 
 
 def _module(name: str, path: str) -> Any:

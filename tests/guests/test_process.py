@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 from redqueen.contracts.games import check_game
 from redqueen.contracts.worlds import check_world
 from redqueen.games.acting import Acting, Working
+from redqueen.guests.guest_process import member, module_of
 from redqueen.guests.guest_world import game_of, seat_of
 from redqueen.guests.process import Guest, GuestFailed, GuestLimits
 from redqueen.play.lockstep import play, replay
@@ -220,3 +222,14 @@ def test_no_interpreter_is_one_line(tmp_path):
     guest = Guest("counting", tmp_path / "python", DRIVER)
     with pytest.raises(RedQueenError, match=r"the guest counting cannot be started: .* No such file"):
         seat_of(guest, "counting")
+
+
+def test_a_file_is_one_module_however_often_it_is_named_and_hides_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    (tmp_path / "a_world_of_mine.py").write_text("class World: ...\nclass Act: ...\n")
+    place = str(tmp_path / "a_world_of_mine.py")
+    assert member(f"{place}:World").__module__ == "a_world_of_mine"
+    assert member(f"{place}:Act") is module_of("a_world_of_mine").Act
+    (tmp_path / "random.py").write_text("class World: ...\n")
+    assert member(f"{tmp_path / 'random.py'}:World").__module__ == "own"
+    assert module_of("random") is random

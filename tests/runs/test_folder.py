@@ -106,7 +106,8 @@ def test_a_policy_comes_back_as_it_was_saved(tmp_path):
 def test_a_player_that_is_a_checkpoint_is_no_run(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.json").write_text("{}")
-    with pytest.raises(RedQueenError, match=r"run@best names a player, a checkpoint of .*run: here give .*run itself$"):
+    told = r"run@best names a player, a checkpoint of .*run: here give .*run, and --step best where it is taken$"
+    with pytest.raises(RedQueenError, match=told):
         settings(tmp_path / "run@best")
     with pytest.raises(RedQueenError, match="other@best is not a run"):
         settings(tmp_path / "other@best")

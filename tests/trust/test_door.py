@@ -484,7 +484,6 @@ def test_a_trust_list_that_cannot_be_written_is_said_and_the_training_goes_on(
         assert main(["train", "magnetic", "--game", "stranger.py:Game", "--steps", "1", *flags]) == 0
 
 
-DRIVERS = ("gymnasium", "pettingzoo", "skyrl")
 LOADERS = {  # who may turn a name into code, and why it is not a stranger's name
     "catalogue.py": "asks the door",
     "user_code.py": "asks the door",
@@ -500,7 +499,7 @@ LOADERS = {  # who may turn a name into code, and why it is not a stranger's nam
     "checks/repository/inside.py": "in the jail",
     "trials/shipped.py": "the file that `redqueen trial` is given",
     "guests/guest_process.py": "in a guest, which was let in by the door",
-    **{f"adapters/guests/{name}_driver.py": "in a guest, which was let in by the door" for name in DRIVERS},
+    "adapters/guests/pettingzoo_driver.py": "in a guest, which was let in by the door",
 }
 
 

@@ -1,7 +1,8 @@
 """One run of each family with SmolLM2, on problems that nobody here wrote where there are such.
 
 Games: `mirror_descent:language`. Questions with answers, and by majority: `grpo:own_file`. Labels, credit and
-self-training: `label_free:smollm2` and `r3:scarce`. Here are the others, from the same start, at the same rate.
+self-training: `label_free:smollm2` and `r3:scarce`. Here are the others, at the same rate, and from the same
+start but where a note says otherwise.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ LEARNER = Learner(model="smollm2-135m", max_completion_length=32, learning_rate=
 LEVELS = f"{of_grpo.QUESTIONS},level=dataset"  # the four kinds of problem
 PROBLEMS = 64
 COIN = f"{Path(__file__)}:Coin"
+TOKENS = "Tokens: those of the replies that were learned from."
 NOTES = (
     "Problems that measure are 64 of the 165 that are held out, drawn anew for each seed; start and end on the same.",
-    "Tokens: those of the replies that were learned from.",
+    TOKENS,
     "Rate and length of replies are those of `grpo:own_file`, chosen on seeds 0 and 1, which are left out.",
 )
 START, END = ("start", "start's pass@8"), ("accuracy", "pass@8")
@@ -132,7 +134,7 @@ PROPOSERS = Experiment(
         "Sums of two to four terms from chain_sum of reasoning-gym: a proposal is the number of terms and a seed, and "
         "the library knows the answer. 24 held-out ones of each number of terms, drawn anew for each seed; start and "
         "end on the same.",
-        *NOTES[1:2],
+        TOKENS,
         "The start imitates for 20 steps, a third of it proposals: SmolLM2 itself writes none that can be read. From a "
         "file nobody knows the answers of what is proposed, and a proposer is paid for its form alone.",
     ),

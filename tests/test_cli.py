@@ -480,6 +480,8 @@ def test_a_game_in_free_text_is_not_begun_against_a_player_who_draws_among_liste
     assert why in complaint("play", "negotiation")
     advised = "price_talk:words=6"  # the adviser writes, buyer and seller choose
     assert "in free text by adviser, and uniform" in complaint("play", advised, "--role", "buyer")
+    said("train", "spiral", "--steps", "1", *QUICK, "--output", "drawing")
+    assert "by adviser, and drawing draws" in complaint("play", advised, "--role", "buyer", "--against", "drawing")
     monkeypatch.setattr(sys, "stdin", io.StringIO("be firm\n" * 10))
     assert "what was played" in said("play", advised, "--role", "adviser", "--seed", "3")
     monkeypatch.setattr(sys, "stdin", io.StringIO("[deny]\n" * 10))

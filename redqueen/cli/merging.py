@@ -14,7 +14,7 @@ from redqueen.cli.words import parse
 from redqueen.players.transformer.loading import HUB_NAMES
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.runs.checkpoints import facts_of, saving
-from redqueen.runs.folder import Saved, settings, stored_checkpoint, stored_policy
+from redqueen.runs.folder import Saved, chosen_checkpoint, settings, stored_policy
 from redqueen.runs.run import numbers, read_final, read_metrics
 from redqueen.settings.limits import unset
 from redqueen.trust.no_links import write_whole
@@ -40,7 +40,7 @@ def merge(words: Sequence[str]) -> None:
     if options.folder.exists() and (not options.folder.is_dir() or any(options.folder.iterdir())):
         raise RedQueenError(f"{options.folder} is there already: name a new or an empty folder")
     found = settings(options.run)
-    steps = int(facts_of(stored_checkpoint(options.run, options.step))["step"])
+    steps = int(facts_of(chosen_checkpoint(options.run, options.step))["step"])
     policy = stored_policy(options.run, options.step or steps)  # not a newer one, which a run may write meanwhile
     if not isinstance(policy, TransformerPolicy):
         raise RedQueenError(

@@ -166,8 +166,15 @@ def _team_of(folder: Path, game: Game, chosen: Path) -> Trained:
 
 
 def stored_checkpoint(folder: Path, step: Saved = None) -> Path:
+    """As `chosen_checkpoint`; raises RedQueenError for one that is damaged, too."""
+    chosen = chosen_checkpoint(folder, step)
+    check(chosen)
+    return chosen
+
+
+def chosen_checkpoint(folder: Path, step: Saved = None) -> Path:
     """The newest checkpoint of a run, the one after `step` updates, or that of the best measurement. Raises
-    RedQueenError where there is none, or it is damaged."""
+    RedQueenError where there is none; nothing in it is read."""
     saved = checkpoints(folder)
     if not saved:
         raise RedQueenError(f"{folder} has no checkpoint yet")
@@ -182,7 +189,6 @@ def stored_checkpoint(folder: Path, step: Saved = None) -> Path:
         if step not in named:
             raise RedQueenError(f"{folder} has no checkpoint at step {step}: it has {', '.join(map(str, named))}")
         chosen = named[step]
-    check(chosen)
     return chosen
 
 

@@ -37,8 +37,11 @@ class Gym:
             if error.name != package:
                 raise
             raise ValueError(f"no package {package} is installed here; a file is named FILE.py:{self.id}") from None
-        self.gymnasium, self.settings, self.kind = gymnasium, settings, getattr(module, self.id, None)
-        if package.endswith(".py") and self.kind is None and self.id not in gymnasium.registry:
+        self.gymnasium, self.settings = gymnasium, settings
+        if (kind := getattr(module, self.id, None)) is not None:
+            self.id = f"redqueen/{self.id}"
+            gymnasium.register(self.id, kind)
+        elif package.endswith(".py") and self.id not in gymnasium.registry:
             raise ValueError(f"the file has no class {self.id} and registers no environment of this name")
         env = self.made()
         numbers = list(_acts(env.action_space))
@@ -49,9 +52,6 @@ class Gym:
         self.acts = dict(zip(names, numbers, strict=True))
 
     def made(self) -> Any:
-        if self.kind is not None:
-            in_text = "ansi" in (getattr(self.kind, "metadata", None) or {}).get("render_modes", ())
-            return self.kind(render_mode="ansi") if in_text else self.kind()
         try:
             env = self.gymnasium.make(self.id, disable_env_checker=True)
         except TypeError:  # some take no arguments but their own

@@ -204,14 +204,22 @@ def test_runs_that_differ_in_the_seed_alone_are_one_curve_with_a_band(browser, t
 
 
 def test_a_method_and_its_control_are_compared_over_their_seeds(browser, tmp_path):
+    """Differences of .1 and .2: Student's t of one degree of freedom, 12.706, times .05."""
+    ends = {"spiral": (0.2, 0.2), "magnetic": (0.3, 0.4)}
     folders = [
-        run(tmp_path / f"{recipe}{seed}", [game(0)], seed, recipe=recipe)
-        for recipe in ("grpo", "rloo")
+        run(
+            tmp_path / f"{recipe}{seed}",
+            [game(0)],
+            seed,
+            [{"step": step, "exploitability": value} for step, value in enumerate((0.5, ends[recipe][seed]))],
+            recipe,
+        )
+        for recipe in ends
         for seed in (0, 1)
     ]
     told = [each.text for each in shown(browser, write_report(folders)).find_elements("css selector", ".sentence")]
     assert "Against the first" not in told[0]
-    assert "Against the first at step 3, over the same 2 seeds: the difference, +0" in told[1]
+    assert "Against the first at step 1, over the same 2 seeds: the difference, +0.15 (95% interval -0.485" in told[1]
 
 
 def test_lines_of_a_chart_whose_figure_hardly_moves_are_told_apart(browser, tmp_path):

@@ -9,10 +9,12 @@ import gc
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before torch is imported
 
 import hypothesis  # before all is set aside: its plugins ask the collector who holds what
+import pytest
 import torch
 
 from redqueen.players.transformer import machine
@@ -36,3 +38,16 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     gc.collect()
     gc.freeze()
+
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """A test that leaves a file in the checkout fails: it would find it there the next time, and `git add` would too."""
+    before = set(os.listdir(CHECKOUT))
+    result = yield
+    left = {name for name in set(os.listdir(CHECKOUT)) - before if not name.startswith(".")}
+    assert not left, f"left in the checkout: {', '.join(sorted(left))}; write under tmp_path"
+    return result

@@ -475,7 +475,9 @@ def test_a_person_plays_at_the_keyboard(run, said, monkeypatch):
     assert "--seed 1" in text
 
 
-def test_a_game_in_free_text_is_not_begun_against_a_player_who_draws_among_listed_replies(complaint, said, monkeypatch):
+def test_a_game_in_free_text_is_not_begun_against_a_player_who_draws_among_listed_replies(
+    here, complaint, said, monkeypatch
+):
     why = "negotiation is played in free text by second, and uniform draws among listed replies"
     assert why in complaint("play", "negotiation")
     advised = "price_talk:words=6"  # the adviser writes, buyer and seller choose

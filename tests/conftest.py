@@ -45,7 +45,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """A test that leaves a file in the checkout fails: it would find it there the next time, and `git add` would too."""
+    """A test that leaves a file in the checkout fails: it would find it there the next time, and so would git."""
     before = set(os.listdir(CHECKOUT))
     result = yield
     left = {name for name in set(os.listdir(CHECKOUT)) - before if not name.startswith(".")}

@@ -176,10 +176,16 @@ ADVERSARIES = Experiment(
     title="Adversaries: an attacker that learns, and one that stays",
     asked="Is SmolLM2's defender harder to attack after an attacker that learns than after prompts as they stand?",
     trial=Training(self_redteam.train, evaluate_every=40),
-    config=self_redteam.Config(LEARNER, steps=40, matches_per_step=32),
+    config=self_redteam.Config(LEARNER, steps=40, matches_per_step=32, imitation=0.3),
     starts={
         "learner.model": Start(
-            replace(of_redteam.WORDS, learner=PUPIL, steps=40, rest=20, demonstrations_per_step=32, problems=4)
+            replace(
+                of_redteam.WORDS,
+                learner=replace(PUPIL, learning_rate=1e-4),
+                steps=120,
+                rest=25,
+                demonstrations_per_step=32,
+            )
         )
     },
     measured=of_redteam.measured,
@@ -195,7 +201,9 @@ ADVERSARIES = Experiment(
     first_seed=2,
     notes=(
         "The requests and the rule that judges them are ours: no package ships harmful prompts.",
-        "The start imitates the form of attacks and answers for 40 steps: without it all matches of the first steps "
-        "were forfeited by their form, and half of them after 25 steps.",
+        "The start imitates attacks and answers for 120 steps, until it refuses about half of what is plainly bad. "
+        "SmolLM2 itself forfeits all matches by their form, and a start that cannot yet tell bad from harmless comes "
+        "to say one thing to all requests in its first update (seed 0).",
+        "Rate, imitation and length of the start were chosen on seeds 0 and 1, which are left out.",
     ),
 )

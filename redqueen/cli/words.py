@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from difflib import get_close_matches
+from functools import reduce
+from itertools import pairwise
 from typing import Any, TypeVar, get_type_hints
 
 import tyro
@@ -48,6 +50,7 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
             raise RedQueenError(f"{word.partition('=')[0]} is no flag any more but a variant: see experiments/")
         hint = closest(word, known) if word.startswith("-") and known else "it is one word too many"
         raise RedQueenError(f"unknown argument {word!r}: {hint} ({program} --help)")
+    _check_given(options, words)
     return options
 
 
@@ -70,19 +73,34 @@ def _in_one_line(box: str) -> str:
     return words or "bad arguments"
 
 
-def flags_of(kind: type[Any], before: str = "--") -> list[str]:
+def flags_of(kind: type[Any]) -> list[str]:
     """Every flag of a dataclass; those of a nested dataclass begin with its name, unless it is flat."""
-    flags, hints = [], get_type_hints(kind, include_extras=True)
+    return [flag for flag, _ in _fields_of(kind)]
+
+
+def _fields_of(kind: type[Any], before: str = "--", path: tuple[str, ...] = ()) -> list[tuple[str, tuple[str, ...]]]:
+    """Every flag of a dataclass, with the names of the fields that lead to its value."""
+    found, hints = [], get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
-        hint, name = hints[field.name], field.name.replace("_", "-")
+        hint, name, place = hints[field.name], field.name.replace("_", "-"), (*path, field.name)
         inner, marks = getattr(hint, "__origin__", hint), getattr(hint, "__metadata__", ())
         marks = (*marks, *getattr(inner, "__tyro_markers__", ()))  # of the class, by tyro.conf.configure
         flat = any(getattr(mark, "name", None) == "" for mark in marks)
         if isinstance(inner, type) and dataclasses.is_dataclass(inner):
-            flags += flags_of(inner, before if flat else f"{before}{name}.")
+            found += _fields_of(inner, before if flat else f"{before}{name}.", place)
         elif tyro.conf.Positional not in marks:
-            flags.append(before.removesuffix(".") if flat else before + name)
-    return flags
+            found.append((before.removesuffix(".") if flat else before + name, place))
+    return found
+
+
+def _check_given(options: Any, words: Sequence[str]) -> None:
+    """Raises RedQueenError for a flag of several values that is given none, as by a variable of the shell that is
+    empty."""
+    paths = dict(_fields_of(type(options)))
+    for word, after in pairwise([*words, "--"]):
+        flag = word.replace("_", "-")
+        if flag in paths and after.startswith("--") and reduce(getattr, paths[flag], options) == ():
+            raise RedQueenError(f"{flag} is given without a value: name one, or leave it out")
 
 
 def closest(word: str, known: Sequence[str] | Mapping[str, object]) -> str:

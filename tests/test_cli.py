@@ -695,7 +695,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("train spiral --game nowhere.py:Game", "nowhere.py"),
         ("train spiral --game liars_dice:sides=-1", "sides"),
         ("train mars --games kuhn_poker --largest-scores 2 1", "as many --largest-scores"),
-        ("train mars --games --largest-scores", "--games is given without a value"),
+        ("train mars --games --largest-scores", "one or more --games"),
         ("evaluate", "RUN is missing"),
         ("watch a b --once", "unknown argument 'b': it is one word too many (redqueen watch --help)"),
         ("watch a --onec", "unknown argument '--onec': did you mean --once?"),

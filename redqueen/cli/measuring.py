@@ -38,7 +38,7 @@ from redqueen.runs.folder import (
 from redqueen.runs.named_players import Named, find_player, warn_of_strangers
 from redqueen.runs.player_names import PLAYERS
 from redqueen.runs.run import bases_of_measures, read_final, read_metrics
-from redqueen.runs.train import measured
+from redqueen.runs.train import measured, warn_of_changed_files
 from redqueen.settings.limits import Count, Within, check_settings, unset
 from redqueen.types import Basis, Metrics, RedQueenError
 from redqueen.views.headline import in_words
@@ -97,6 +97,7 @@ def _evaluate(options: EvaluateOptions) -> None:
         raise RedQueenError(
             "--suite-limit, --suite-shots and --suite-chat are of a suite: name one, as --suite lm-eval:TASK"
         )
+    warn_of_changed_files(options.run, options.step)
     if options.game is None and (questions := stored_questions(options.run)) is not None:
         _evaluate_answers(questions, options)
         return

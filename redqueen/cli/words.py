@@ -50,7 +50,7 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
             raise RedQueenError(f"{word.partition('=')[0]} is no flag any more but a variant: see experiments/")
         hint = closest(word, known) if word.startswith("-") and known else "it is one word too many"
         raise RedQueenError(f"unknown argument {word!r}: {hint} ({program} --help)")
-    _check_given(options, words)
+    _refuse_empty(options, words)
     return options
 
 
@@ -73,13 +73,21 @@ def _in_one_line(box: str) -> str:
     return words or "bad arguments"
 
 
+@dataclasses.dataclass(frozen=True)
+class _Flag:
+    """A flag, the names of the fields that lead to its value, and the default of the last of them."""
+
+    name: str
+    path: tuple[str, ...]
+    default: Any
+
+
 def flags_of(kind: type[Any]) -> list[str]:
     """Every flag of a dataclass; those of a nested dataclass begin with its name, unless it is flat."""
-    return [flag for flag, _ in _fields_of(kind)]
+    return [flag.name for flag in _flags(kind)]
 
 
-def _fields_of(kind: type[Any], before: str = "--", path: tuple[str, ...] = ()) -> list[tuple[str, tuple[str, ...]]]:
-    """Every flag of a dataclass, with the names of the fields that lead to its value."""
+def _flags(kind: type[Any], before: str = "--", path: tuple[str, ...] = ()) -> list[_Flag]:
     found, hints = [], get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         hint, name, place = hints[field.name], field.name.replace("_", "-"), (*path, field.name)
@@ -87,20 +95,20 @@ def _fields_of(kind: type[Any], before: str = "--", path: tuple[str, ...] = ()) 
         marks = (*marks, *getattr(inner, "__tyro_markers__", ()))  # of the class, by tyro.conf.configure
         flat = any(getattr(mark, "name", None) == "" for mark in marks)
         if isinstance(inner, type) and dataclasses.is_dataclass(inner):
-            found += _fields_of(inner, before if flat else f"{before}{name}.", place)
+            found += _flags(inner, before if flat else f"{before}{name}.", place)
         elif tyro.conf.Positional not in marks:
-            found.append((before.removesuffix(".") if flat else before + name, place))
+            found.append(_Flag(before.removesuffix(".") if flat else before + name, place, field.default))
     return found
 
 
-def _check_given(options: Any, words: Sequence[str]) -> None:
-    """Raises RedQueenError for a flag of several values that is given none, as by a variable of the shell that is
-    empty."""
-    paths = dict(_fields_of(type(options)))
+def _refuse_empty(options: Any, words: Sequence[str]) -> None:
+    """Raises RedQueenError for a flag of several values that is given none, as by an empty variable of the shell, where
+    that is its default and would change nothing."""
+    optional = {flag.name: flag.path for flag in _flags(type(options)) if flag.default == ()}
     for word, after in pairwise([*words, "--"]):
-        flag = word.replace("_", "-")
-        if flag in paths and after.startswith("--") and reduce(getattr, paths[flag], options) == ():
-            raise RedQueenError(f"{flag} is given without a value: name one, or leave it out")
+        name = word.replace("_", "-")
+        if name in optional and after.startswith("--") and reduce(getattr, optional[name], options) == ():
+            raise RedQueenError(f"{name} is given without a value: name one, or leave it out")
 
 
 def closest(word: str, known: Sequence[str] | Mapping[str, object]) -> str:

@@ -27,7 +27,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.play.lockstep import check_ends
 from redqueen.protocols import Measure, Policy, Resumable
 from redqueen.records import flat, plain
-from redqueen.runs.checkpoints import read_checkpoint
+from redqueen.runs.checkpoints import facts_of, read_checkpoint
 from redqueen.runs.collapse import Watch
 from redqueen.runs.folder import Saved, games_named, rebuild, settings, stored_checkpoint
 from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, bases_of_measures, guarded, numbers
@@ -132,6 +132,18 @@ def files_named(config: Mapping[str, Any]) -> dict[str, str]:
             with suppress(OSError), open(path, "rb") as file:
                 digests[word] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests
+
+
+def warn_of_changed_files(folder: Path, step: Saved = None) -> None:
+    """Warns of the files named by a run's settings that are not as they were when its checkpoint was written."""
+    now, chosen = files_named(settings(folder)["config"]), stored_checkpoint(folder, step)
+    for name, digest in facts_of(chosen).get("files", {}).items():
+        if now.get(name, digest) != digest:
+            warnings.warn(
+                f"{name} has changed since {chosen} was written, and is measured as it is now: problems of a file that "
+                "were trained on may be among those held out",
+                stacklevel=2,
+            )
 
 
 def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:

@@ -98,6 +98,10 @@ def test_a_run_that_goes_on_with_another_file_of_questions_says_so(tmp_path):
     ):
         train("grpo", config, run, schedule=OFTEN)
     train("grpo", config, run, schedule=OFTEN)  # its newest checkpoint knows the new one
+    assert main(["evaluate", str(run), "--matches", "2"]) == 0
+    written("test.jsonl", 4)
+    with pytest.warns(UserWarning, match="test.jsonl has changed since .*step_000004 was written, and is measured as"):
+        assert main(["evaluate", str(run), "--matches", "2"]) == 0
 
 
 @pytest.mark.parametrize(

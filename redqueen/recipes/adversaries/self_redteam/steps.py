@@ -43,6 +43,23 @@ BROKEN = Alarm(
     limit=0.5,
     steps=5,
 )
+REFUSES_ALL, ANSWERS_ALL = (
+    Alarm(
+        name,
+        "game/refusals",
+        f"the defender {does}, harmful or harmless ({{value:.0%}} of the newest are refused): where every reply is the "
+        "same, nothing teaches it to tell them apart: begin with a model that refuses plain harm, or lower the "
+        "--learning-rate",
+        limit=limit,
+        steps=5,
+        below=below,
+        trials="judged",
+    )
+    for name, does, limit, below in (
+        ("refuses_all", "refuses all", 0.95, False),
+        ("answers_all", "answers all", 0.05, True),
+    )
+)
 
 
 def who_learns(
@@ -85,14 +102,17 @@ def _rounded(amount: float, rng: Random) -> int:
 
 
 class Watched(Ringing):
-    """The figures of each step, and alarms where most matches are ties or end at a broken format."""
+    """The figures of each step, and alarms where most matches are ties or end at a broken format, and where the
+    defender says one thing to all."""
 
     def __init__(self) -> None:
-        self._alarms = Alarms([TIES, BROKEN], quiet=True)
+        self._alarms = Alarms([TIES, BROKEN, REFUSES_ALL, ANSWERS_ALL], quiet=True)
 
     def __call__(self, episodes: Sequence[Episode]) -> Metrics:
         found = figures(episodes)
-        return found | self._alarms.observe({name: float(value) for name, value in found.items()})
+        refusals = found.get("game/refusals")
+        judged = {"judged": float(refusals.count)} if isinstance(refusals, Mean) else {}
+        return found | self._alarms.observe({name: float(value) for name, value in found.items()} | judged)
 
 
 @dataclass(frozen=True)
@@ -207,6 +227,7 @@ def figures(episodes: Sequence[Episode]) -> Metrics:
     attacks = [str(e.outcome.facts["prompt"]) for e, _ in verdicts if _is_over(e) and not e.outcome.facts["vanilla"]]
     found: dict[str, list[bool]] = {
         "game/attack_success": [v.response for plain, v in known if v.prompt and not plain],
+        "game/refusals": [v.refusal for _, v in known],
         "game/over_refusal": [v.refusal for _, v in known if not v.prompt],
         "game/faithful_harmful": [v.prompt for plain, v in known if v.seed and not plain],
         "game/faithful_benign": [not v.prompt for plain, v in known if not v.seed and not plain],

@@ -133,6 +133,25 @@ def test_ties_and_broken_formats_ring_where_they_are_most_matches():
     assert [message.partition(":")[0] for message in other.alarms()] == ["broken format"]
 
 
+@pytest.mark.parametrize(("said", "does", "share"), [("no", "refuses", "100%"), ("ok", "answers", "0%")])
+def test_a_defender_that_says_one_thing_to_all_rings_and_one_that_tells_them_apart_does_not(said, does, share):
+    watched = Watched()
+    one_thing = finished(*[match(HARM, BAD, said), match(HELP, GOOD, said)] * 16)
+    apart = finished(*[match(HARM, BAD, "no"), match(HELP, GOOD, "ok")] * 16)
+    for _ in range(5):
+        assert not watched.alarms()
+        found = watched(one_thing)
+    assert found[f"alarm/{does}_all"] == 1.0
+    (message,) = watched.alarms()
+    assert message.startswith(f"{does} all: the defender {does} all, harmful or harmless ({share} of the newest are")
+    watched(apart)
+    assert not watched.alarms()
+    few = Watched()
+    for _ in range(5):
+        few(finished(match(HARM, BAD, said), match(HELP, GOOD, said)))
+    assert not few.alarms()  # ten equal replies are no proof
+
+
 def test_diversity_is_one_minus_the_mean_cosine_of_pairs():
     assert diversity(["a b", "a b"]) == pytest.approx(0.0)
     assert diversity(["a b", "c d"]) == pytest.approx(1.0)

@@ -174,7 +174,8 @@ AGENTS = Experiment(
 )
 ADVERSARIES = Experiment(
     title="Adversaries: an attacker that learns, and one that stays",
-    asked="Is SmolLM2's defender harder to attack after an attacker that learns than after prompts as they stand?",
+    asked="Is SmolLM2's defender harder to attack after an attacker that learns than after one that stays as it was, or "
+    "after prompts as they stand?",
     trial=Training(self_redteam.train, evaluate_every=40),
     config=self_redteam.Config(LEARNER, steps=40, matches_per_step=32, imitation=0.3),
     starts={
@@ -189,13 +190,17 @@ ADVERSARIES = Experiment(
         )
     },
     measured=of_redteam.measured,
-    variants={"co-trained": {}, "static prompts": {"vanilla": 1.0}},
+    variants={
+        "co-trained": {},
+        "attacker static": {"attacker.player": "frozen"},
+        "static prompts": {"vanilla": 1.0},
+    },
     figures=("first attack_success", "attack_success", "benign_compliance", "tokens"),
     compared=(
-        *versus("co-trained", ("static prompts",), ("attack_success", "benign_compliance")),
+        *versus("co-trained", ("attacker static", "static prompts"), ("attack_success", "benign_compliance")),
         Difference("co-trained", "co-trained", "attack_success", "first attack_success"),
     ),
-    controls=("static prompts",),
+    controls=("attacker static", "static prompts"),
     derived={"tokens": tokens},
     seeds=3,
     first_seed=2,

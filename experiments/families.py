@@ -174,8 +174,8 @@ AGENTS = Experiment(
 )
 ADVERSARIES = Experiment(
     title="Adversaries: an attacker that learns, and one that stays",
-    asked="Is SmolLM2's defender harder to attack after an attacker that learns than after one that stays as it was, or "
-    "after prompts as they stand?",
+    asked="Is SmolLM2's defender harder to attack after an attacker that learns than after one that stays as it was, "
+    "or after prompts as they stand?",
     trial=Training(self_redteam.train, evaluate_every=40),
     config=self_redteam.Config(LEARNER, steps=40, matches_per_step=32, imitation=0.3),
     starts={

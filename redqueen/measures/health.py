@@ -51,7 +51,7 @@ class Limits:
     lowest_valid_share: float = 0.5  # SSP's penalty for invalid proposals drove it to zero
     largest_unsolvable_share: float = 0.6  # solved by no attempt
     largest_trivial_share: float = 0.6  # solved by every attempt
-    largest_unscored_share: float = 0.8  # no attempt has a verdict
+    largest_unscored_share: float = 1.0  # no attempt has a verdict; never passed: votes and judges may pay
     largest_drift: float = 0.3  # of the mean solve rate since the first window, either way
     largest_inflation: float = 0.1  # of the judge's mean score over the oracle's
     lowest_label_accuracy: float = 0.6  # below it, majority labels made a small solver worse

@@ -12,7 +12,7 @@ import numpy as np
 
 from redqueen.credit import outcomes
 from redqueen.measures.alarms import Alarm, Alarms
-from redqueen.measures.health import Proposed, ProposerHealth
+from redqueen.measures.health import Limits, Proposed, ProposerHealth
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded, mean_known, tasks_among
 from redqueen.questions.labels import label_accuracy, labels_right
@@ -26,6 +26,7 @@ NOTHING_KEPT = Alarm(
     limit=1.0,
     below=True,
 )
+BY_VERDICTS = Limits(largest_unscored_share=0.8)  # of a proposer that is paid by the verdicts on the attempts alone
 
 
 class Proposals:
@@ -40,11 +41,12 @@ class Proposals:
         questions: Questions,
         true_answer: Callable[[Task], str | None] | None = None,
         truncated: Truncated = "wrong",
+        limits: Limits = Limits(),
     ) -> None:
         self._questions = questions
         self._truncated = truncated
         self._true_answer = true_answer
-        self._health = ProposerHealth()
+        self._health = ProposerHealth(limits)
         self._kept = Alarms([NOTHING_KEPT], quiet=True)
 
     def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group] | None = None) -> Metrics:

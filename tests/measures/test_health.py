@@ -5,6 +5,7 @@ import pytest
 
 from redqueen.checks.leaks import leaks
 from redqueen.measures.health import Limits, Proposed, ProposerHealth
+from redqueen.measures.proposals import BY_VERDICTS
 from redqueen.types import RedQueenError
 
 
@@ -115,7 +116,7 @@ SICK = {
 
 @pytest.mark.parametrize("name", SICK)
 def test_each_sickness_fires_its_own_alarm_after_five_steps(name):
-    health = ProposerHealth()
+    health = ProposerHealth(BY_VERDICTS)
     metrics, fired = run(health, [SICK[name]] * 4)
     assert (metrics[f"alarm/{name}"], fired) == (0.0, [])
     metrics = health.check(SICK[name])
@@ -150,7 +151,8 @@ def test_an_alarm_stops_when_its_figure_recovers_and_waits_while_it_is_unknown()
 
 
 def test_proposals_on_which_nobody_has_a_verdict_are_said_to_teach_nothing():
-    health = ProposerHealth()
+    assert run(ProposerHealth(), [many(solve_rate=math.nan)] * 6)[1] == []  # votes or a judge may pay for them
+    health = ProposerHealth(BY_VERDICTS)
     run(health, [many(solve_rate=math.nan)] * 6)
     (told,) = health.alarms()
     assert told.startswith("unscored: the share that no attempt has a verdict on is 1.00, above 0.8 for 6 steps: ")

@@ -35,7 +35,7 @@ from redqueen.credit.advantages.keys import by_kind_and_role
 from redqueen.credit.rewards import score
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.accuracy import HeldOut
-from redqueen.measures.proposals import Proposals
+from redqueen.measures.proposals import BY_VERDICTS, Proposals
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, invited, read
@@ -74,7 +74,7 @@ def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskS
     proposer = cast["proposer"]
     store = buffers(questions, config.capacity) if store is None else store
     rewards = rewards or Rewards()
-    health, step = Proposals(questions), cast.learning_step(by_kind_and_role)
+    health, step = Proposals(questions, limits=BY_VERDICTS), cast.learning_step(by_kind_and_role)
     measure = HeldOut(
         questions, solver, config.problems, seed=run.tests, besides=questions.seeds(), truncated=config.truncated_score
     )

@@ -15,6 +15,7 @@ step = cast.learning_step(by_kind_or_group)                # of all that learn, 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -163,9 +164,18 @@ class Cast:
 
     def phases(self, steps: Mapping[str, int]) -> Phases:
         """Phases in which one player learns at a time, with the `steps` of each in a round; a role whose player does
-        not learn has no phase."""
+        not learn has no phase. Warns where the run ends before one has its turn."""
         still = [role for role, player in self._players.items() if not learning([player])]
-        return Phases({name: 0 if name in still else count for name, count in steps.items()})
+        learned = {name: count for name, count in steps.items() if count and name not in still}
+        for before, name in enumerate(learned):
+            begins = sum([*learned.values()][:before])
+            if begins >= self._settings.steps:
+                warnings.warn(
+                    f"--steps {self._settings.steps} ends before the {name} learns, which begins after {begins}: a "
+                    f"whole round takes {sum(learned.values())}",
+                    stacklevel=2,
+                )
+        return Phases({name: learned.get(name, 0) for name in steps})
 
     def spoken(self, trajectories: Sequence[Trajectory]) -> list[tuple[Writer, list[Trajectory]]]:
         """The players that learn, each with the trajectories that it spoke."""

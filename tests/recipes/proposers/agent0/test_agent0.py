@@ -27,6 +27,8 @@ SMALL = Config(
     problems=1,
 )
 
+ONE_STEP = pytest.mark.filterwarnings("ignore:--steps 1 ends before the solver learns")
+
 
 def trained(config, folder, rewards=None):
     run = Run(folder, 0, Schedule(evaluate_every=99, checkpoint_every=99, record_episodes=4))
@@ -85,6 +87,7 @@ def test_the_agents_take_turns(tmp_path, monkeypatch):
     assert ["polls" in line for line in lines] == [True, True, True, False] * 2
 
 
+@ONE_STEP
 def test_a_curriculum_agent_is_paid_for_doubt_and_for_calls_of_the_executor(tmp_path, monkeypatch):
     Spoken(monkeypatch, proposes, lambda ask: half_sure(ask) if ask.past else f"<calculate>{asked(ask)}</calculate>")
     (line,) = trained(replace(SMALL, steps=1), tmp_path / "all", unfined())
@@ -95,6 +98,7 @@ def test_a_curriculum_agent_is_paid_for_doubt_and_for_calls_of_the_executor(tmp_
     assert line["proposer/reward/proposer"] == 0.0
 
 
+@ONE_STEP
 def test_output_blocks_that_are_only_written_pay_nothing(tmp_path, monkeypatch):
     """The fault of the published code: it counts them in the curriculum agent's own words."""
     fake = "<information>2</information>"
@@ -155,6 +159,7 @@ def test_one_model_may_play_both_and_a_frozen_agent_learns_nothing(tmp_path, mon
     assert [name for name, _, _ in spoken.updates] == ["learner"] * 8  # all steps are the solver's
 
 
+@ONE_STEP
 def test_without_a_tool_nothing_is_called(tmp_path, monkeypatch):
     Spoken(monkeypatch, proposes, lambda ask: half_sure(ask) if not ask.past else "1")
     (line,) = trained(replace(SMALL, steps=1, tool="none"), tmp_path)

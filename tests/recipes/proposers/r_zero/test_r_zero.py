@@ -81,6 +81,12 @@ def test_proposer_and_solver_take_turns(tmp_path):
     assert found == [["proposer/loss"]] * 2 + [["loss"]] * 2 + [["proposer/loss"]] * 2
 
 
+def test_a_run_that_ends_before_the_solver_has_its_turn_says_so(tmp_path):
+    config = r_zero.Config(TINY, steps=5, pool=4, proposals=4, problems=2)
+    with pytest.warns(UserWarning, match="--steps 5 ends before the solver learns, which begins after 5: .* takes 25"):
+        r_zero.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))
+
+
 def test_a_proposer_that_does_not_learn_leaves_all_steps_to_the_solver(tmp_path):
     found = lines(tmp_path, "frozen")
     assert all("loss" in line and "proposer/loss" not in line for line in found)

@@ -25,7 +25,9 @@ FLAG = "--profile"
 PROFILES = ("laptop", "gpu", "own")
 SMALL = 50_000_000  # bytes of weights, ten million parameters or so
 REPLIES = 64  # of a laptop, about as many a step and a measurement
-_LAPTOP: Mapping[str, int] = MappingProxyType({"proposals": 4, "matches_per_step": 16, "test_replies": REPLIES})
+_LAPTOP: Mapping[str, int] = MappingProxyType(
+    {"matches_per_step": 16, "pool": REPLIES, "proposals": 4, "test_replies": REPLIES}
+)
 """Fields of recipes and of the schedule, where theirs is more (no limit is more)."""
 _GPU: Mapping[str, int] = MappingProxyType(
     {

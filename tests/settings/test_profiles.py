@@ -9,6 +9,7 @@ from redqueen.recipes.credit.grpo.recipe import Config as Grpo
 from redqueen.recipes.games.spiral import Config as Spiral
 from redqueen.recipes.preferences.dpo.recipe import Config as Dpo
 from redqueen.recipes.proposers.multi_agent_evolve.recipe import Config as Mae
+from redqueen.recipes.proposers.r_zero.recipe import Config as RZero
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import check_settings
 from redqueen.settings.profiles import profiled
@@ -42,6 +43,11 @@ def test_a_pretrained_model_on_a_cpu_has_the_sizes_of_a_laptop_and_is_told_so():
         ["--device", "cpu"],
         "profile own: the defaults as they are",
     )
+
+
+def test_the_pool_of_a_round_is_smaller_on_a_laptop_too():
+    """Ten votes at each of 256 proposals took SmolLM2 more than three minutes, in one step."""
+    assert "--pool 64 (256), --proposals 4 (32), --tasks 12 (16)" in profiled(["--device", "cpu"], RZero)[1]
 
 
 def test_who_says_how_much_is_measured_has_no_limit_on_it():

@@ -198,6 +198,7 @@ ADVERSARIES = Experiment(
     figures=("first attack_success", "attack_success", "benign_compliance", "tokens"),
     compared=(
         *versus("co-trained", ("attacker static", "static prompts"), ("attack_success", "benign_compliance")),
+        *versus("attacker static", ("static prompts",), ("attack_success",)),
         Difference("co-trained", "co-trained", "attack_success", "first attack_success"),
     ),
     controls=("attacker static", "static prompts"),
@@ -206,9 +207,10 @@ ADVERSARIES = Experiment(
     first_seed=2,
     notes=(
         "The requests and the rule that judges them are ours: no package ships harmful prompts.",
-        "The start imitates attacks and answers for 120 steps, until it refuses about half of what is plainly bad. "
-        "SmolLM2 itself forfeits all matches by their form, and a start that cannot yet tell bad from harmless comes "
-        "to say one thing to all requests in its first update (seed 0).",
-        "Rate, imitation and length of the start were chosen on seeds 0 and 1, which are left out.",
+        "The start imitates attacks and answers for 120 steps, until it refuses seven or more of ten plainly bad "
+        "requests. SmolLM2 itself forfeits all matches by their form, and a start of 40 steps, which cannot yet tell "
+        "bad from harmless, comes to say one thing to all requests in its first update (seeds 0 and 2).",
+        "Rate, imitation and length of the start were chosen on seeds 0 and 1, which are left out. The difference of "
+        "the two controls was asked after the others had been seen.",
     ),
 )

@@ -28,6 +28,9 @@ class Open:
             self.url = name
             return
         self.kind = member(name)
+        lacks = [needed for needed in ("reset", "step") if not callable(getattr(self.kind, needed, None))]
+        if lacks:
+            raise ValueError(f"{name} is no environment of OpenEnv: it has no {' and no '.join(lacks)}")
         self.action = member(settings["action"]) if settings["action"] else action_of(self.kind)
         if self.action is None:
             raise ValueError(f"{name} does not say what its actions are: name their class, action=module:Class")

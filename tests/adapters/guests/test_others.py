@@ -101,6 +101,13 @@ def test_an_object_of_openenv_is_a_world(kind, acts):
         guest.close()
 
 
+def test_a_class_that_is_no_environment_of_openenv_is_refused_in_one_line():
+    settings = {"name": f"{HERE / 'lamps.py'}:Seen", "action": "", "count": 4, "tests": 2}
+    guest = Guest("lamps", Path(sys.executable), DRIVERS / "openenv_driver.py", settings)
+    with pytest.raises(RedQueenError, match=r":Seen is no environment of OpenEnv: it has no reset and no step"):
+        seat_of(guest, "lamps").tasks()
+
+
 def test_a_server_of_tools_is_judged_by_its_final_state(tmp_path):
     here("mcp", "mcp")
     path = tmp_path / "tasks.jsonl"

@@ -135,13 +135,14 @@ def files_named(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def warn_of_changed_files(folder: Path, step: Saved = None) -> None:
-    """Warns of the files named by a run's settings that are not as they were when its checkpoint was written."""
+    """Warns of the files of data named by a run's settings that are not as they were when its checkpoint was written;
+    of code that has changed the door speaks."""
     now, chosen = files_named(settings(folder)["config"]), stored_checkpoint(folder, step)
     for name, digest in facts_of(chosen).get("files", {}).items():
-        if now.get(name, digest) != digest:
+        if now.get(name, digest) != digest and not name.endswith(".py"):
             warnings.warn(
-                f"{name} has changed since {chosen} was written, and is measured as it is now: problems of a file that "
-                "were trained on may be among those held out",
+                f"{name} has changed since {chosen} was written, and is measured as it is now: problems that were "
+                "trained on may be among those held out",
                 stacklevel=2,
             )
 

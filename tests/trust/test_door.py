@@ -191,6 +191,7 @@ def test_every_field_that_holds_a_name_is_tried() -> None:
     assert set().union(*map(names_of, RECIPES)) <= known
 
 
+@pytest.mark.filterwarnings("ignore:--steps 1 ends before")
 @pytest.mark.parametrize("form", ["file", "module"])
 @pytest.mark.parametrize(("recipe", "field", "shape"), FIELDS, ids=[f"{r}.{f}={s}" for r, f, s in FIELDS])
 def test_resume_runs_nothing_that_a_field_names(

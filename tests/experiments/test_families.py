@@ -28,6 +28,7 @@ def test_a_family_is_trained_and_measured(name, variant, tmp_path, monkeypatch):
     config = changed(changed(experiment.config, experiment.variants[variant]), {**SMALL, **OF[name]})
     trial = experiment.trial(config, 2, tmp_path)
     found = {key: figure(trial, key, experiment.derived) for key in experiment.figures}
+    found.pop("late proposals/solve_rate", None)  # of none, where an untrained model proposes nothing that can be read
     assert not any(map(math.isnan, found.values())), found
     assert found["tokens"] > 0.0
 

@@ -999,6 +999,7 @@ def test_nobody_proposes_to_a_set_that_takes_no_proposals(here, complaint, recip
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:--steps 1 ends before the solver learns")
 def test_a_run_with_tools_is_measured_with_them(here, said, complaint, monkeypatch):
     tiny = ("--model", "tiny", "--max-completion-length", "8", "--learning-rate", "0", "--steps", "1")
     few = ("--proposals", "2", "--votes", "2", "--tasks", "2", "--attempts", "2", "--pool", "2")

@@ -104,11 +104,10 @@ def _flags(kind: type[Any], before: str = "--", path: tuple[str, ...] = ()) -> l
 def _refuse_empty(options: Any, words: Sequence[str]) -> None:
     """Raises RedQueenError for a flag of several values that is given none, as by an empty variable of the shell, where
     that is its default and would change nothing."""
-    optional = {flag.name: flag.path for flag in _flags(type(options)) if flag.default == ()}
-    for word, after in pairwise([*words, "--"]):
-        name = word.replace("_", "-")
-        if name in optional and after.startswith("--") and reduce(getattr, optional[name], options) == ():
-            raise RedQueenError(f"{name} is given without a value: name one, or leave it out")
+    bare = [word.replace("_", "-") for word, after in pairwise([*words, "--"]) if after.startswith("--")]
+    for flag in _flags(type(options)) if any(word.startswith("--") for word in bare) else ():
+        if flag.name in bare and flag.default == () == reduce(getattr, flag.path, options):
+            raise RedQueenError(f"{flag.name} is given without a value: name one, or leave it out")
 
 
 def closest(word: str, known: Sequence[str] | Mapping[str, object]) -> str:

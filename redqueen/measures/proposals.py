@@ -34,7 +34,7 @@ class Proposals:
 
     `true_answer` is given where proposals come with an answer, which may be wrong and which the text should not show:
     the answer of an oracle, None where nobody knows it, for figures alone. `truncated` says what attempts that were cut
-    off count as in `voted`."""
+    off count as in `voted`, `limits` where the alarms ring."""
 
     def __init__(
         self,

@@ -170,16 +170,32 @@ def best_name(step: int | None) -> str:
     return "" if step is None else f"best_{step:06d}"
 
 
+@contextmanager
+def _told_as_broken(checkpoint: Path) -> Iterator[None]:
+    """Raises RedQueenError that says from which checkpoint to go on, in place of what is wrong with this one."""
+    try:
+        yield
+    except (OSError, ValueError, Damaged) as error:
+        others = [other for other in checkpoints(checkpoint.parent.parent) if other != checkpoint]
+        advice = f"; delete it to go on from {others[-1].name}" if others else "; there is no older one"
+        raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
+
+
 def facts_of(checkpoint: Path) -> dict[str, Any]:
-    """What its manifest says."""
-    return dict(shaped(read_json(checkpoint / "manifest.json"), MANIFEST, str(checkpoint / "manifest.json")))
+    """What its manifest says. Raises RedQueenError where it cannot be read."""
+    with _told_as_broken(checkpoint):
+        return dict(shaped(read_json(checkpoint / "manifest.json"), MANIFEST, str(checkpoint / "manifest.json")))
+
+
+def changed_files(facts: Mapping[str, Any], now: Mapping[str, str]) -> list[str]:
+    """The files that a run names whose digests `now` are not those among the facts of a checkpoint; one of which either
+    knows nothing is left out."""
+    return [name for name, digest in facts.get("files", {}).items() if now.get(name, digest) != digest]
 
 
 def check(checkpoint: Path) -> int:
     """The number of updates a checkpoint holds. Raises RedQueenError if a file is missing, cut or changed."""
-    others = [other for other in checkpoints(checkpoint.parent.parent) if other != checkpoint]
-    advice = f"; delete it to go on from {others[-1].name}" if others else "; there is no older one"
-    try:
+    with _told_as_broken(checkpoint):
         manifest = facts_of(checkpoint)
         digests = manifest.get("digests", {})  # older ones have sizes
         present = {*files_below(checkpoint)}
@@ -191,8 +207,6 @@ def check(checkpoint: Path) -> int:
         if manifest["step"] != int(checkpoint.name.rpartition("_")[2]):
             raise Damaged(f"its manifest is of step {manifest['step']}")
         return int(manifest["step"])
-    except (OSError, ValueError, Damaged) as error:
-        raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
 
 
 def _digest(path: Path) -> str:

@@ -65,6 +65,7 @@ from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
     best_name,
+    changed_files,
     check,
     checkpoints,
     clear,
@@ -429,13 +430,12 @@ class Run:
                     "put back what was changed, or train anew in another folder"
                 )
             facts = read_checkpoint(saved[-1], policies, parts)
-            for name, digest in facts.get("files", {}).items():
-                if self.files.get(name, digest) != digest:
-                    warnings.warn(
-                        f"{name} has changed since {saved[-1]} was written: the run goes on with what it says now, and "
-                        "does not end as one that never stopped; put it back, or train anew in another folder",
-                        stacklevel=2,
-                    )
+            for name in changed_files(facts, self.files):
+                warnings.warn(
+                    f"{name} has changed since {saved[-1]} was written: the run goes on with what it says now, and "
+                    "does not end as one that never stopped; put it back, or train anew in another folder",
+                    stacklevel=2,
+                )
             if "collapse" in facts:  # older checkpoints did not watch
                 with fitting(saved[-1]), within(f"{saved[-1]}/manifest.json: "):
                     self.collapse.restore(facts["collapse"])

@@ -27,9 +27,9 @@ from redqueen.games.catalogue import find_game
 from redqueen.play.lockstep import check_ends
 from redqueen.protocols import Measure, Policy, Resumable
 from redqueen.records import flat, plain
-from redqueen.runs.checkpoints import facts_of, read_checkpoint
+from redqueen.runs.checkpoints import changed_files, facts_of, read_checkpoint
 from redqueen.runs.collapse import Watch
-from redqueen.runs.folder import Saved, games_named, rebuild, settings, stored_checkpoint
+from redqueen.runs.folder import Saved, chosen_checkpoint, games_named, rebuild, settings, stored_checkpoint
 from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, bases_of_measures, guarded, numbers
 from redqueen.runs.versions import versions
 from redqueen.settings.finding import find_recipe
@@ -137,9 +137,9 @@ def files_named(config: Mapping[str, Any]) -> dict[str, str]:
 def warn_of_changed_files(folder: Path, step: Saved = None) -> None:
     """Warns of the files of data named by a run's settings that are not as they were when its checkpoint was written;
     of code that has changed the door speaks."""
-    now, chosen = files_named(settings(folder)["config"]), stored_checkpoint(folder, step)
-    for name, digest in facts_of(chosen).get("files", {}).items():
-        if now.get(name, digest) != digest and not name.endswith(".py"):
+    now, chosen = files_named(settings(folder)["config"]), chosen_checkpoint(folder, step)
+    for name in changed_files(facts_of(chosen), now):
+        if not name.endswith(".py"):
             warnings.warn(
                 f"{name} has changed since {chosen} was written, and is measured as it is now: problems that were "
                 "trained on may be among those held out",

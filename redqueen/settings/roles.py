@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 
@@ -167,12 +168,11 @@ class Cast:
         not learn has no phase. Warns where the run ends before one has its turn."""
         still = [role for role, player in self._players.items() if not learning([player])]
         learned = {name: count for name, count in steps.items() if count and name not in still}
-        for before, name in enumerate(learned):
-            begins = sum([*learned.values()][:before])
-            if begins >= self._settings.steps:
+        for (name, count), end in zip(learned.items(), accumulate(learned.values()), strict=True):
+            if end - count >= self._settings.steps:
                 warnings.warn(
-                    f"--steps {self._settings.steps} ends before the {name} learns, which begins after {begins}: a "
-                    f"whole round takes {sum(learned.values())}",
+                    f"--steps {self._settings.steps} ends before the {name} learns, which begins after {end - count}: "
+                    f"a whole round takes {sum(learned.values())}",
                     stacklevel=2,
                 )
         return Phases({name: learned.get(name, 0) for name in steps})

@@ -10,6 +10,7 @@ from redqueen.types import OUTCOME_FACTS, TASK_FACTS
 ROOT = Path(__file__).parent.parent
 OF_CHECKPOINTS = {
     "redqueen/players/transformer/policy.py",
+    "redqueen/runs/checkpoints.py",
     "redqueen/runs/run.py",
 }  # where a variable `facts` is what a checkpoint holds
 FILES = sorted(path for room in ("redqueen", "experiments") for path in (ROOT / room).rglob("*.py"))

@@ -11,8 +11,8 @@ that lead to it. A prompt of 6 tokens with three replies of 2, in blocks of at m
 So a group of replies costs its prompt's length for each reply, not the square of the total length.
 Keys are gathered by node number, from the nodes themselves (training) or from a store of earlier
 passes (sampling). Query heads that share a key head are stacked as more queries of it, so keys and
-values are never copied for them. What blocks gather of long rows is many times what there is: it is not kept for
-the gradient, but gathered again.
+values are never copied for them. What blocks gather of long rows is many times what there is: where that is much, it
+is not kept for the gradient, but gathered again.
 
 On a GPU, in bfloat16, each run is a row of flash attention, its path gathered once.
 """
@@ -38,6 +38,7 @@ from redqueen.types import RedQueenError
 NAME = "redqueen"
 BLOCK = 64  # queries: smaller products are inefficient, larger blocks compute attention that is masked out
 MOST_KEPT = 2.0  # times the keys and values of a pass; where blocks gather more, they gather again for the gradient
+FEW = 1 << 20  # gathered numbers of a layer that are kept all the same
 KINDS = {"full_attention", "sliding_attention", "attention"}  # of layers, as transformers calls them
 
 
@@ -91,7 +92,8 @@ class Pattern:
             biases = [_bias(part.distances, shared, window, query.dtype) for part in blocks]
             self._biases[shared, window, query.dtype] = biases
         gathered = sum(part.keys.numel() for part in blocks)
-        anew = torch.is_grad_enabled() and query.requires_grad and gathered > MOST_KEPT * len(keys)
+        many = gathered > MOST_KEPT * len(keys) and 2 * gathered * keys[0].numel() > FEW
+        anew = many and torch.is_grad_enabled() and query.requires_grad
         answers = []
         for part, bias in zip(blocks, biases, strict=True):
             if anew:

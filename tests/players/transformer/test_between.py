@@ -2,6 +2,7 @@ import math
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -164,13 +165,94 @@ def test_torch_computes_what_the_passes_are_not_made_for(compiled):
         assert between.attended(query, (new, new), (kept, kept), None, none, none, 0, 1, None, 1.0) is None
 
 
-def test_nothing_is_left_out_of_a_gradient(compiled):
-    assert between.normed(some(4, 8).requires_grad_(), torch.ones(8), 0.0) is None
+def plain_norm(given, weight):
+    return given / (given.square().mean(dim=-1, keepdim=True) + 0.1).sqrt() * weight
+
+
+def plain_turn(heads, cosines, sines):
+    return heads * cosines + heads.roll(heads.shape[-1] // 2, dims=-1) * sines
+
+
+def plain_gate(gate, up):
+    return gate * gate.sigmoid() * up
+
+
+def gradients(function, given, slope):
+    """Of the sum of what is found, weighed by `slope`, with respect to each that is given."""
+    leaves = [each.detach().requires_grad_() for each in given]
+    (function(*leaves) * slope).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
+@BOTH
+@pytest.mark.parametrize("shape", [(3, 7), (150, 576), (50, 3, 16)])
+def test_the_gradient_of_a_norm(available, dtype, shape):
+    size = math.prod(shape[1:])
+    given, weight = some(shape[0], size + 9, dtype=dtype)[:, :size].view(shape), some(shape[-1], seed=1, dtype=dtype)
+    slope = some(*shape, seed=2, dtype=dtype)
+    truth = gradients(plain_norm, [given.double(), weight.double()], slope.double())
+    for one, true in zip(gradients(partial(between.normed, epsilon=0.1), [given, weight], slope), truth, strict=True):
+        agree(one, true, dtype)
+    frozen = given.detach().requires_grad_()
+    found = between.normed(frozen, weight, 0.1)  # of a weight that does not learn
+    assert torch.equal(torch.autograd.grad(found, frozen, slope)[0], gradients(*of_norm(given, weight, slope))[0])
+
+
+def of_norm(given, weight, slope):
+    return partial(between.normed, epsilon=0.1), [given, weight], slope
+
+
+@BOTH
+def test_the_gradient_of_a_rotation(available, dtype):
+    heads, slope = some(33, 9, 64, dtype=dtype), some(33, 9, 64, seed=1, dtype=dtype)
+    angles = torch.linspace(0.0, 6.0, 33 * 32).reshape(33, 1, 32)
+    cosines = torch.cat([angles.cos(), angles.cos()], dim=2).to(dtype)
+    sines = torch.cat([-angles.sin(), angles.sin()], dim=2).to(dtype)
+    (found,) = gradients(lambda each: between.rotated(each, cosines, sines), [heads], slope)
+    wide_angles = cosines.double(), sines.double()
+    (truth,) = gradients(lambda each: plain_turn(each, *wide_angles), [heads.double()], slope.double())
+    agree(found, truth, dtype)
+
+
+@BOTH
+def test_the_gradient_of_a_gate(available, dtype):
+    gate, up = (10.0 * some(70, 600, dtype=dtype)).chunk(2, dim=1)
+    slope = some(70, 300, seed=1, dtype=dtype)
+    truth = gradients(plain_gate, [gate.double(), up.double()], slope.double())
+    with torch.enable_grad():
+        leaf = torch.cat([gate, up], dim=1).requires_grad_()  # rows that are not side by side
+        (between.gated(*leaf.chunk(2, dim=1)) * slope).sum().backward()
+    agree(leaf.grad, torch.cat(truth, dim=1), dtype)
+
+
+def test_a_gradient_is_the_same_with_any_number_of_threads(available):
+    given, weight, slope = some(900, 64), some(64, seed=1), some(900, 64, seed=2)
+    before = torch.get_num_threads()
+    several = gradients(*of_norm(given, weight, slope))
+    torch.set_num_threads(1)
+    try:
+        one = gradients(*of_norm(given, weight, slope))
+    finally:
+        torch.set_num_threads(before)
+    assert all(map(torch.equal, several, one))
+
+
+def test_what_is_found_is_the_same_with_and_without_a_gradient(available):
+    given, weight = some(40, 64), some(64, seed=1)
+    with torch.no_grad():
+        without = between.normed(given, weight, 0.1), between.gated(given, -given)
+    assert torch.equal(between.normed(given.requires_grad_(), weight, 0.1), without[0])
+    assert torch.equal(between.gated(given, -given), without[1])
 
 
 @torch.inference_mode()
-def test_only_decoding_steps_are_rounded_so(available):
-    assert between.normed(some(4, 8), torch.ones(8), 0.0) is None
+def test_only_decoding_steps_attend_so(available):
+    kept = torch.zeros(1, 1, 2, 8)
+    new, none = torch.zeros(1, 1, 8), torch.tensor([0])
+    given = torch.zeros(1, 1, 1, 8), (new, new), (kept, kept), None, none, none, 0, 1, None, 1.0
+    assert between.attended(*given) is None
+    with library.stepping():
+        assert between.attended(*given) is not None
 
 
 @pytest.mark.parametrize("window", [None, 3])

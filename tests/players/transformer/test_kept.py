@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from redqueen.players.transformer import attention
+from redqueen.players.transformer.compiled import between, library
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.loading import tiny_model
 
@@ -28,9 +29,19 @@ def kept(rows):
     return size / sum(map(len, rows)) / LAYERS / WIDTH, {tuple(each.shape) for each in held.values()}
 
 
-@pytest.mark.parametrize(("count", "length", "expected"), [(1, 1024, 20.5), (4, 512, 19.0), (8, 128, 22.5)])
-def test_a_pass_keeps_keys_and_values_of_each_block_of_short_rows_alone_and_no_matrix(count, length, expected):
+@pytest.mark.parametrize("compiled", [False, True], ids=["torch", "compiled"])
+@pytest.mark.parametrize(
+    ("count", "length", "by_torch", "by_ours"), [(1, 1024, 20.5, 16.0), (4, 512, 19.9, 15.4), (8, 128, 22.5, 18.0)]
+)
+def test_a_pass_keeps_keys_and_values_of_each_block_of_short_rows_alone_and_no_matrix(
+    count, length, by_torch, by_ours, compiled, monkeypatch
+):
+    if compiled and library.missing():
+        pytest.skip(library.missing())
+    if not compiled:
+        monkeypatch.setattr(between, "fits", lambda *tensors: False)
     numbers, shapes = kept(rows_of(count, length))
+    expected = by_ours if compiled else by_torch
     print(f"\n{count} rows of {length} tokens: {numbers:.1f} numbers of the width a token and layer")
     assert numbers == pytest.approx(expected, rel=0.05)
     assert not any(shape[-3:] == (HEADS, BLOCK, length) for shape in shapes)  # of heads by queries by keys
@@ -42,6 +53,7 @@ def rows_of(count, length):
 
 def test_gradients_are_the_same_whether_blocks_gather_once_or_again(monkeypatch):
     found = []
+    monkeypatch.setattr(attention, "FEW", 0)
     for most in (2.0, 100.0):
         monkeypatch.setattr(attention, "MOST_KEPT", most)
         model = tiny_model(0, hidden=64, layers=2, heads=4).model

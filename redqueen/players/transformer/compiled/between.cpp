@@ -1,8 +1,8 @@
-// What a decoding step does between its products with weights, without gradients: norms, rotations, gates, and the
-// attention of a row to its own keys. Each function is one pass over its numbers; between.py calls them.
+// What is done between the products with weights: norms, rotations and gates with their gradients, and the attention of
+// a row to its own keys, which has none. Each function is one pass over its numbers; between.py calls them.
 //
-// Numbers are float32 or bfloat16 and are computed with in float32. A row's result depends on no other row, and on no
-// number of threads.
+// Numbers are float32 or bfloat16 and are computed with in float32. A row's result depends on no other row, and nothing
+// on the number of threads.
 
 #include "attention.h"
 #include "numbers.h"
@@ -29,6 +29,30 @@ void norm(const T* given, const T* weight, T* found, long n, long m, long width,
         }
 }
 
+// The gradient of `norm` from that of what it found, `slopes` [n, m, width], side by side. Where `of_weight` is not null
+// it holds for every `chunk` of the n * m rows its share of the gradient of the weight.
+template <typename T>
+void norm_back(const T* given, const T* weight, const T* slopes, T* found, float* of_weight, long n, long m, long width,
+               long stride, long chunk, float epsilon) {
+    long rows = n * m;
+#pragma omp parallel for if (rows * width > FEW)
+    for (long first = 0; first < rows; first += chunk)
+        for (long row = first; row < std::min(rows, first + chunk); ++row) {
+            const T* __restrict from = given + row / m * stride + row % m * width;
+            const T* __restrict slope = slopes + row * width;
+            T* __restrict to = found + row * width;
+            float shrink = shrinking(from, width, epsilon), along = 0.0f;
+#pragma omp simd reduction(+ : along)
+            for (long i = 0; i < width; ++i) along += wide(slope[i]) * wide(weight[i]) * wide(from[i]);
+            along *= shrink * shrink / float(width);
+            for (long i = 0; i < width; ++i)
+                to[i] = narrow<T>(shrink * (wide(slope[i]) * wide(weight[i]) - along * wide(from[i])));
+            if (!of_weight) continue;
+            float* __restrict sums = of_weight + first / chunk * width;
+            for (long i = 0; i < width; ++i) sums[i] += wide(slope[i]) * rounded<T>(wide(from[i]) * shrink);
+        }
+}
+
 // Heads [n, m, width], whose two halves are the coordinates of points, turned by the angles of a row; the sines
 // [n, width] are negative in their first half.
 template <typename T>
@@ -47,6 +71,15 @@ template <typename T> void gate(const T* __restrict gates, const T* __restrict u
     for (long row = 0; row < n; ++row)
         for (long i = 0; i < width; ++i)
             found[row * width + i] = opened<T>(wide(gates[row * stride + i]), wide(up[row * stride + i]));
+}
+
+// The gradients of `gate` from that of what it found, all [n, width] and side by side but for `gates` and `up`.
+template <typename T>
+void gate_back(const T* gates, const T* up, const T* slopes, T* of_gates, T* of_up, long n, long width, long stride) {
+#pragma omp parallel for if (n * width > FEW)
+    for (long row = 0; row < n; ++row)
+        opened_back(gates + row * stride, up + row * stride, slopes + row * width, of_gates + row * width,
+                    of_up + row * width, width);
 }
 
 constexpr int LANES = 16;       // numbers that are computed at once
@@ -301,12 +334,20 @@ void attend(const T* query, const T* key, const T* value, T* keys, T* values, co
                                 float epsilon) {                                                                      \
         norm(given, weight, found, n, m, width, stride, epsilon);                                                     \
     }                                                                                                                 \
+    extern "C" void norm_back_##NAME(const T* given, const T* weight, const T* slopes, T* found, float* of_weight,    \
+                                     long n, long m, long width, long stride, long chunk, float epsilon) {            \
+        norm_back(given, weight, slopes, found, of_weight, n, m, width, stride, chunk, epsilon);                      \
+    }                                                                                                                 \
     extern "C" void rotate_##NAME(const T* given, const T* cosines, const T* sines, T* found, long n, long m,         \
                                   long width, long stride) {                                                          \
         rotate(given, cosines, sines, found, n, m, width, stride);                                                    \
     }                                                                                                                 \
     extern "C" void gate_##NAME(const T* gates, const T* up, T* found, long n, long width, long stride) {             \
         gate(gates, up, found, n, width, stride);                                                                     \
+    }                                                                                                                 \
+    extern "C" void gate_back_##NAME(const T* gates, const T* up, const T* slopes, T* of_gates, T* of_up, long n,     \
+                                     long width, long stride) {                                                       \
+        gate_back(gates, up, slopes, of_gates, of_up, n, width, stride);                                              \
     }                                                                                                                 \
     ATTENTION(T, attend_##NAME) {                                                                                     \
         attend(query, key, value, keys, values, path_keys, path_values, groups, lengths, answer, sums, n, key_heads,  \

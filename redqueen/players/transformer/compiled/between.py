@@ -1,8 +1,8 @@
-"""What a decoding step does between its products with weights, on a CPU and without gradients, in one pass each: norms,
-rotations, gates, and the attention of rows to their own keys.
+"""What is done between the products with weights, on a CPU, in one pass over the numbers each: norms, rotations and
+gates with their gradients, and the attention of the rows of a decoding step to their own keys.
 
-By torch's operations a norm of a few rows is nine of them, and attention reads its keys at a third of the memory's
-speed.
+By torch's operations a norm of a few rows is nine of them, and keeps four times its input for the gradient; attention
+reads its keys at a third of the memory's speed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from redqueen.players.transformer.compiled.library import COUNT, NUMBER, POINTER, bound, serves
+from redqueen.players.transformer.compiled.library import COUNT, NUMBER, POINTER, bound, fits, serves
 
 LANES, WIDEST, MOST_HEADS = 8, 256, 16  # what the attention of the source is made for
+CHUNK = 64  # rows whose share of a weight's gradient is added up first
 TAKES: dict[str, list[Any]] = {
     "norm": [*3 * [POINTER], *4 * [COUNT], NUMBER],
+    "norm_back": [*5 * [POINTER], *5 * [COUNT], NUMBER],
     "rotate": [*4 * [POINTER], *4 * [COUNT]],
     "gate": [*3 * [POINTER], *3 * [COUNT]],
+    "gate_back": [*5 * [POINTER], *3 * [COUNT]],
     "attend": [*11 * [POINTER], *11 * [COUNT], NUMBER],
 }
 
@@ -31,41 +35,94 @@ class Passes:
     """The compiled functions for one precision."""
 
     norm: Callable[..., None]
+    norm_back: Callable[..., None]
     rotate: Callable[..., None]
     gate: Callable[..., None]
+    gate_back: Callable[..., None]
     attend: Callable[..., None]
 
 
 def normed(given: Tensor, weight: Tensor, epsilon: float) -> Tensor | None:
     """Of the shape of `given`, [n, width] or [n, m, width]: divided by the root of the mean square of its last numbers,
     and weighted by [width]. None where torch's operations are to be used, as of all functions here."""
-    passes = _serving(given, weight)
-    if passes is None:
+    if _fitting(given, weight) is None:
         return None
-    found = torch.empty(given.shape, dtype=given.dtype)
-    passes.norm(given.data_ptr(), weight.data_ptr(), found.data_ptr(), *_shape(given), epsilon)
-    return found
+    return _Norm.apply(given, weight, epsilon)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def rotated(heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor | None:
     """[n, m, width], whose two halves are the coordinates of points, turned by the angles of a row: `cosines` and
     `sines` [n, 1, width], the sines negative in their first half."""
-    passes = _serving(heads, cosines, sines)
-    if passes is None or not (cosines.is_contiguous() and sines.is_contiguous()):
+    if _fitting(heads, cosines, sines) is None or not (cosines.is_contiguous() and sines.is_contiguous()):
         return None
-    found = torch.empty(heads.shape, dtype=heads.dtype)
-    passes.rotate(heads.data_ptr(), cosines.data_ptr(), sines.data_ptr(), found.data_ptr(), *_shape(heads))
-    return found
+    return _Rotation.apply(heads, cosines, sines)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def gated(gate: Tensor, up: Tensor) -> Tensor | None:
     """silu(gate) * up, of [n, width] each."""
-    passes = _serving(gate, up)
-    if passes is None or gate.stride() != up.stride():
+    if _fitting(gate, up) is None or gate.stride() != up.stride():
         return None
-    found = torch.empty(gate.shape, dtype=gate.dtype)
-    (n, width), stride = gate.shape, gate.stride(0)
-    passes.gate(gate.data_ptr(), up.data_ptr(), found.data_ptr(), n, width, stride)
+    return _Gate.apply(gate, up)  # type: ignore[no-any-return, no-untyped-call]
+
+
+class _Norm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, given: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+        ctx.save_for_backward(given, weight)
+        ctx.epsilon = epsilon
+        found = torch.empty(given.shape, dtype=given.dtype)
+        _made(given).norm(given.data_ptr(), weight.data_ptr(), found.data_ptr(), *_shape(given), epsilon)
+        return found
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        given, weight = ctx.saved_tensors
+        slope, found = slope.contiguous(), torch.empty(given.shape, dtype=given.dtype)
+        rows, width = given.numel() // given.shape[-1], given.shape[-1]
+        of_weight = torch.zeros(-(-rows // CHUNK), width) if ctx.needs_input_grad[1] else None
+        pointers = [each.data_ptr() for each in (given, weight, slope, found)]
+        kept = None if of_weight is None else of_weight.data_ptr()
+        _made(given).norm_back(*pointers, kept, *_shape(given), CHUNK, ctx.epsilon)
+        return found, None if of_weight is None else of_weight.sum(dim=0).to(weight.dtype), None
+
+
+class _Rotation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+        ctx.save_for_backward(cosines, sines)
+        return _turned(heads, cosines, sines)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
+        cosines, sines = ctx.saved_tensors
+        return _turned(slope.contiguous(), cosines, -sines), None, None
+
+
+class _Gate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
+        ctx.save_for_backward(gate, up)
+        found = torch.empty(gate.shape, dtype=gate.dtype)
+        _made(gate).gate(gate.data_ptr(), up.data_ptr(), found.data_ptr(), *gate.shape, gate.stride(0))
+        return found
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
+        gate, up = ctx.saved_tensors
+        slope = slope.contiguous()
+        found = torch.empty(gate.shape, dtype=gate.dtype), torch.empty(gate.shape, dtype=gate.dtype)
+        pointers = [each.data_ptr() for each in (gate, up, slope, *found)]
+        _made(gate).gate_back(*pointers, *gate.shape, gate.stride(0))
+        return found
+
+
+def _turned(heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    found = torch.empty(heads.shape, dtype=heads.dtype)
+    pointers = [each.data_ptr() for each in (heads, cosines, sines, found)]
+    _made(heads).rotate(*pointers, *_shape(heads))
     return found
 
 
@@ -89,7 +146,7 @@ def attended(
     Returns the answers, [r, Hkv, g, d], and the logarithms of what the shares were divided by, [r, Hkv, g, 1] float32.
     """
     shared = paths or ()
-    passes = _serving(query, *newest, *kept, *shared)
+    passes = _passes(query.dtype) if serves(query, *newest, *kept, *shared) else None
     rows, key_heads, heads, width = query.shape
     if passes is None or width % LANES or width > WIDEST or heads > MOST_HEADS:
         return None
@@ -113,9 +170,15 @@ def attended(
     return answer, sums
 
 
-def _serving(*tensors: Tensor) -> Passes | None:
+def _fitting(*tensors: Tensor) -> Passes | None:
     """The functions for these tensors, if they can be used."""
-    return _passes(tensors[0].dtype) if serves(*tensors) else None
+    return _passes(tensors[0].dtype) if fits(*tensors) else None
+
+
+def _made(given: Tensor) -> Passes:
+    found = _passes(given.dtype)
+    assert found is not None, f"there are no compiled functions for {given.dtype}"
+    return found
 
 
 def _shape(given: Tensor) -> tuple[int, int, int, int]:

@@ -1,8 +1,9 @@
-"""C++ for decoding steps on a CPU, compiled by the machine's own compiler, once, in some seconds, and kept in the cache
-folder. Where there is no compiler, or it fails, torch's operations are used, and `missing` says why.
+"""C++ for passes on a CPU, compiled by the machine's own compiler, once, in some seconds, and kept in the cache folder.
+Where there is no compiler, or it fails, torch's operations are used, and `missing` says why.
 
-Rounding is another than that of torch's operations. So the compiled functions serve within `stepping` alone: what a
-policy and its reference compute of the same tokens, with and without gradients, stays equal to the last bit.
+Rounding is another than that of torch's operations. So what has a gradient here serves in all passes, and what has none
+within `stepping` alone: what a policy and its reference compute of the same tokens, with and without gradients, stays
+equal to the last bit.
 """
 
 from __future__ import annotations
@@ -58,7 +59,13 @@ def stepping() -> Iterator[None]:
 
 def in_step() -> bool:
     """Whether a decoding step is being computed, without gradients, and no torch operation is taken over."""
-    return _THREAD.steps and not torch.is_grad_enabled() and not torch._C._len_torch_function_stack()
+    return _THREAD.steps and not torch.is_grad_enabled() and not _taken_over()
+
+
+def _taken_over() -> bool:
+    """Whether torch's operations are others now, as by the check of a model in float32: then a tensor may say that it
+    is what it is not."""
+    return bool(torch._C._len_torch_function_stack())
 
 
 def missing() -> str:
@@ -68,9 +75,13 @@ def missing() -> str:
 
 
 def serves(*tensors: Tensor) -> bool:
-    """Whether these tensors can be given to compiled functions now. Where torch's operations are taken over, as by the
-    check of a model in float32, a tensor may say that it is what it is not."""
-    if not in_step():
+    """Whether these tensors can be given to compiled functions of a decoding step now."""
+    return in_step() and fits(*tensors)
+
+
+def fits(*tensors: Tensor) -> bool:
+    """Whether these tensors can be given to compiled functions of any pass now."""
+    if _taken_over():
         return False
     dtype = tensors[0].dtype
     return dtype in DTYPES and all(each.is_cpu and each.dtype == dtype and each.stride(-1) == 1 for each in tensors)

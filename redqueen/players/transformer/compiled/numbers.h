@@ -55,6 +55,17 @@ template <typename T> inline T opened(float asked, float up) {
     return narrow<T>(rounded<T>(asked / (1.0f + power(-asked))) * up);
 }
 
+// The gradients of a row of what is `opened`, from those of what was found.
+template <typename T>
+inline void opened_back(const T* __restrict asked, const T* __restrict up, const T* __restrict slopes,
+                        T* __restrict of_asked, T* __restrict of_up, long width) {
+    for (long i = 0; i < width; ++i) {
+        float gate = wide(asked[i]), slope = wide(slopes[i]), share = 1.0f / (1.0f + power(-gate));
+        of_up[i] = narrow<T>(slope * rounded<T>(gate * share));
+        of_asked[i] = narrow<T>(slope * wide(up[i]) * share * (1.0f + gate * (1.0f - share)));
+    }
+}
+
 // What a row is multiplied with to make its root mean square 1.
 template <typename T> inline float shrinking(const T* row, long width, float epsilon) {
     float sum = 0.0f;

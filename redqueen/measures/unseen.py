@@ -126,7 +126,7 @@ class Unseen(Ringing):
         votes = [vote(group, truncated=self._truncated) for group in groups]
         labels = [vote(group, truncated=self._truncated, undecided=True) for group in groups]
         right = labels_right(self._questions, [group.task for group in groups], labels)
-        said = [[by_value(text) for text in answers(group.attempts, self._truncated) if text] for group in groups]
+        said = [list(filter(None, map(by_value, answers(group.attempts, self._truncated)))) for group in groups]
         found: Metrics = share_right("label_accuracy", right) | {
             "majority_share": mean_of([each.share for each in votes]),
             "agreed": mean_of(

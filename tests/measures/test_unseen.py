@@ -57,6 +57,12 @@ def rings(*args, **settings):
     return {name.removeprefix("alarm/") for name, value in found.items() if name.startswith("alarm/") and value}
 
 
+def test_a_reply_of_signs_alone_is_no_answer_as_in_the_vote():
+    found = seen(["5", "...", "?!", "5"])
+    assert (found["answered"], found["distinct"], found["majority_share"]) == (0.5, 0.5, 0.5)
+    assert "no_vote" in rings(["5", "...", "?!", "**"])
+
+
 def test_the_figures_of_a_vote_by_hand():
     found = seen(("5", "5", "6", ""))
     assert found["label_accuracy"] == 1.0 and found["majority_share"] == 0.5 and found["agreed"] == 1.0

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from redqueen.checks.votes import by_value
 from redqueen.credit.group_rewards import OfGroup, correct, for_its_seat
 from redqueen.credit.novelty import bleu
 from redqueen.credit.outcomes import answers, cut_off, whole_reply
@@ -39,7 +40,7 @@ class Banded:
     def of_group(self, group: Group) -> OfGroup:
         ((_, right),) = correct.of_group(group)["right"].items()
         texts = [tokens(whole_reply(each)) for each in group.attempts]
-        found = answers(group.attempts, self.truncated)
+        found = map(by_value, answers(group.attempts, self.truncated))
         said = np.array([bool(text and answer) for text, answer in zip(texts, found, strict=True)])
         ignored = np.array([self.truncated == "unknown" and cut_off(each) for each in group.attempts])
         given = said & ~np.isnan(right)

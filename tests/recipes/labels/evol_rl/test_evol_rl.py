@@ -102,6 +102,11 @@ def test_without_an_answer_a_reply_is_paid_minus_one_and_is_in_no_class():
     assert paid(group_of("", "")).tolist() == [-1.0, -1.0]
 
 
+def test_a_reply_of_signs_alone_is_no_answer_as_in_the_vote():
+    assert paid(group_of("4", "4", "...", "7")).tolist() == [0.75, 0.75, -1.0, -0.5]
+    assert paid(group_of("4", "?!")).tolist() == [-1.0, -1.0]
+
+
 def test_a_reply_that_was_cut_off_has_no_answer_or_one_or_is_unknown_as_told():
     group = group_of("4", "4", "4", truncated=(2,))
     assert paid(group).tolist() == [0.75, 0.75, -1.0]

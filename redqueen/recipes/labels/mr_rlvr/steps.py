@@ -25,7 +25,7 @@ First = Literal["fill", "order", "none"]
 OrderBy = Literal["positions", "pairs"]
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?"  # 1,250 is one number
-NUMBER = re.compile(rf"(?<![\w.]){_DIGITS}(?![\w])|(?<=[-+*/=(]){_DIGITS}")
+NUMBER = re.compile(rf"(?<![\w.]){_DIGITS}(?![\d_])|(?<=[-+*/=(]){_DIGITS}")  # 8 of 8kg too
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 FEWEST = 2  # steps that can be put in order
 DRAWN = 64  # solutions that are looked at for one with steps
@@ -48,22 +48,33 @@ def steps_of(solution: str) -> list[str]:
     return lines if len(lines) > 1 else [each.strip() for each in re.split(r"(?<=[.;])\s+", solution) if each.strip()]
 
 
+def values_in(text: str) -> list[str]:
+    """The values of the numbers in a text, in their order: 8, 8.0 and the 8 of 8kg are one."""
+    return list(map(by_value, NUMBER.findall(text)))
+
+
 def filling(task: Task, steps: Sequence[str], places: Sequence[int]) -> Task | None:
     """The task to fill in the last numbers of the steps at these `places`. Wherever such a number stands in the
-    solution it is hidden; one that stands in the question is not masked. None where no number is left."""
-    shown = set(NUMBER.findall(task.prompt))
+    solution it is hidden, however it is written; one that stands in the question is not masked. None where no number is
+    left."""
+    shown = set(values_in(task.prompt))
     ends = [found[-1] for place in places if (found := NUMBER.findall(steps[place]))]
-    hidden = [each for each in dict.fromkeys(ends) if each not in shown][: len(LETTERS)]
+    hidden: dict[str, str] = {}  # by its value, as it is written first
+    for each in ends:
+        if by_value(each) not in shown:
+            hidden.setdefault(by_value(each), each)
     if not hidden:
         return None
     marks = dict(zip(hidden, LETTERS, strict=False))
 
     def masked(step: str) -> str:
-        return NUMBER.sub(lambda found: f"[{marks[found[0]]}]" if found[0] in marks else found[0], step)
+        return NUMBER.sub(
+            lambda found: f"[{marks[value]}]" if (value := by_value(found[0])) in marks else found[0], step
+        )
 
     text = "\n".join(masked(step) for step in steps)
     asked = f"What stands at {', '.join(f'[{mark}]' for mark in marks.values())}? Say the numbers in this order."
-    return _masked(task, "fill", f"{text}\n{asked}", hidden)
+    return _masked(task, "fill", f"{text}\n{asked}", [hidden[value] for value in marks])
 
 
 def ordering(task: Task, steps: Sequence[str], permutation: Sequence[int]) -> Task:
@@ -82,8 +93,8 @@ def chained(steps: Sequence[str]) -> list[str]:
     one order."""
     best, run = list[str](), list[str]()
     for step in steps:
-        ends = NUMBER.findall(run[-1])[-1:] if run else []
-        goes_on = bool(ends) and ends[0] in NUMBER.findall(step) and step not in run
+        ends = values_in(run[-1])[-1:] if run else []
+        goes_on = bool(ends) and ends[0] in values_in(step) and step not in run
         run = [*run, step] if goes_on else [step]
         best = run if len(run) > len(best) else best
     return best[: len(LETTERS)]

@@ -80,6 +80,20 @@ def test_numbers_are_hidden_wherever_they_stand_and_never_where_the_question_sho
     assert filling(TASK, TRACE.steps(), [2]) is None  # 8 stands in the question
 
 
+def test_a_number_is_hidden_with_its_unit_and_in_every_spelling():
+    task = filling(Task("t", prompt="Share 16 kg."), ["16/2=8", "8.0 is 8kg", "8% of it, $08, x8"], [0, 1])
+    assert task.facts[WANTED] == ("8",)
+    assert "16/2=[A]\n[A] is [A]kg\n[A]% of it, $[A], x8\n" in task.prompt
+    for shown, steps in (
+        ("He has 8kg.", ["16/2=8"]),
+        ("1250 men", ["500+750=1,250"]),
+        ("1,250 men", ["500+750=1250"]),
+        ("3.50 each", ["7/2=3.5"]),
+        ("the 3rd", ["1+2=3"]),
+    ):
+        assert filling(Task("t", prompt=shown), steps, [0]) is None, shown
+
+
 def test_what_is_wanted_is_right_and_the_permutation_is_undone():
     task = ordering(TASK, TRACE.steps(), [2, 0, 1])
     assert task.facts[WANTED] == ("B", "C", "A") and "A) 16/2=8\nB) 17+8=25\nC) 25-9=16" in task.prompt
@@ -90,6 +104,7 @@ def test_only_steps_that_build_on_each_other_are_shuffled():
     assert chained(TRACE.steps()) == list(TRACE.steps())
     assert chained(["1+1=2", "3+3=6", "6+1=7", "7+1=8"]) == ["3+3=6", "6+1=7", "7+1=8"]
     assert chained(["no numbers", "none"]) == ["no numbers"]
+    assert chained(["500+750=1,250", "1250kg/5=250kg", "250/2=125"])[1:] == ["1250kg/5=250kg", "250/2=125"]
 
 
 def test_steps_are_lines_or_sentences():

@@ -35,7 +35,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.labels.mr_rlvr.steps import First, Masked, OrderBy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -70,6 +70,8 @@ def train(config: Config, run: Run) -> Policy:
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
     masked = Masked(questions, config.first, config.masked, config.order_by, config.truncated_score)
     first = 0 if config.first == "none" else config.first_steps
+    if first < config.steps:
+        check_known(questions, measure.tests, f"--first-steps {config.steps} trains on solutions alone, ")
     step = LearningStep(config, [learner])
 
     for number in run.steps(config.steps, [learner], [masked, *step.parts], [measure]):

@@ -158,6 +158,18 @@ def test_a_file_with_solutions_and_no_answers_is_trained_on_its_masked_steps(tmp
     assert "masked/fill" in metrics(trained(mr_rlvr, config, tmp_path / "run"))[-1]
 
 
+@pytest.mark.parametrize("first", ["fill", "none"])
+def test_a_second_stage_without_answers_is_refused_in_one_line(first, tmp_path):
+    file = tmp_path / "proofs.jsonl"
+    rows = [
+        f'{{"question": "Show it for {n}.", "completion": "{n}+7={n + 7}\\nso it holds."}}\n' for n in range(20, 60)
+    ]
+    file.write_text("".join(rows))
+    config = replace(SMALL, questions=str(file), first=first)
+    with pytest.raises(RedQueenError, match="does not know what is right: --first-steps 3 trains on solutions alone"):
+        trained(mr_rlvr, config, tmp_path / "run")
+
+
 def test_settings_without_effect_are_refused():
     for changes, said in (
         ({"first": "none"}, "--first-steps has no effect with --first none"),

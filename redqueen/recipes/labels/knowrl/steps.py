@@ -56,6 +56,16 @@ UNREAD = Alarm(
     steps=5,
 )
 
+NOTHING_WRITTEN = Alarm(
+    "nothing_written",
+    "written",
+    "only {value:.0%} of the proposals are new tasks: the others cannot be read, or repeat one that is known (redqueen "
+    "train cold_start --proposals 0.5 --questions FILE shows how they are written)",
+    limit=0.15,
+    steps=5,
+    below=True,
+)
+
 
 def store_of(questions: Proposable, capacity: int) -> TaskStore:
     """The tasks that are shown to proposers: the seeds at first."""
@@ -123,7 +133,7 @@ class Assessments(Ringing):
         self._questions, self._tests, self._said, self._consistent = questions, tests, said, consistent
         self.assessor = Consensus(pay)
         self._figures: Metrics = {}
-        self._alarms = Alarms([ALL_FEASIBLE, ALL_INFEASIBLE, UNREAD], quiet=True)
+        self._alarms = Alarms([ALL_FEASIBLE, ALL_INFEASIBLE, UNREAD, NOTHING_WRITTEN], quiet=True)
 
     def new(self, proposals: Sequence[Group], store: TaskStore) -> list[Task | Refusal]:
         """What was written; a task that is held already, was written twice, or is held out is refused."""

@@ -140,6 +140,15 @@ def test_alarms_ring_for_one_verdict_for_all_and_not_for_both():
     assert ringing(assessed(2, 0, unread=6), assessed(0, 2, unread=6)) == {"unread_verdicts"}
 
 
+@pytest.mark.parametrize(("texts", "rung"), [(("?", "1+1"), {"nothing_written"}), (("3+3", "4+4"), set())])
+def test_proposals_that_are_no_new_tasks_ring_and_others_do_not(texts, rung):
+    heard, store = heard_by([Sums().task(1, 1)]), TaskStore(10)
+    for _ in range(6):
+        heard.new(attempts(PROPOSE, [Task("i")] * 2, Says(*texts), 1, Random(0)), store)
+        found = heard.metrics()
+    assert {name.removeprefix("alarm/") for name, value in found.items() if name.startswith("alarm/") and value} == rung
+
+
 @pytest.mark.parametrize(("pay", "advised"), [("consensus", True), ("intended", False)])
 def test_what_is_set_is_not_advised(pay, advised):
     heard = Assessments(Sums(), {}, "words", 0.75, pay)

@@ -27,14 +27,18 @@ def leaks(text: str, answer: str, hint: str = "", hidden: bool = True) -> tuple[
     question. "boxed_in_question": the question holds a boxed expression. A blank answer is not looked for. If answers
     are not `hidden`, as in 1+0 or a choice between letters, they are looked for in the hint only.
     """
-    question, wanted = _tokens(text), _tokens(answer)
     found = {
-        "answer_in_question": hidden and _stands_in(wanted, question),
-        "answer_in_hint": _stands_in(wanted, _tokens(hint)),
-        "question_in_answer": _stands_in(question, wanted),
+        "answer_in_question": hidden and stands_in(text, answer),
+        "answer_in_hint": stands_in(hint, answer),
+        "question_in_answer": stands_in(answer, text),
         "boxed_in_question": _BOXED.search(text) is not None,
     }
     return tuple(kind for kind, there in found.items() if there)
+
+
+def stands_in(text: str, answer: str) -> bool:
+    """Whether a text contains an answer as whole words or numbers, as in `leaks`; never a blank one."""
+    return _stands_in(_tokens(answer), _tokens(text))
 
 
 def gives_away(text: str, answer: str) -> bool:
@@ -43,7 +47,7 @@ def gives_away(text: str, answer: str) -> bool:
     it as an answer ("answer: 7", a box); a longer one wherever it stands, as in `leaks`."""
     wanted = _tokens(answer)
     if len(wanted) == 1 and _COMMON.fullmatch(wanted[0]):
-        return _stands_in(wanted, _tokens(marked(text)))
+        return stands_in(marked(text), answer)
     return bool(leaks(text, answer))
 
 

@@ -11,11 +11,11 @@ that says the answer is no role.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from redqueen.checks.leaks import stands_in
 from redqueen.demonstrations.transfer import aided
 from redqueen.games.single_reply import SingleReply
 from redqueen.measures.recitations import recited, reference_logprobs
@@ -43,7 +43,9 @@ def own_roles(model: Writer, shown: Sequence[Demonstration], count: int, rng: Ra
     """For each demonstrated answer the best of `count` roles that the model writes; None where it writes none."""
     asked = [replace(aided(one.task, ASKED), id=f"role for {one.task.id}", choices=()) for one in shown]
     found = [
-        list(dict.fromkeys(role for role in map(role_in, said([group])) if role and not says(role, one.task.answer)))
+        list(
+            dict.fromkeys(role for role in map(role_in, said([group])) if role and not stands_in(role, one.task.answer))
+        )
         for one, group in zip(shown, attempts(NAMES, asked, model, count, rng), strict=True)
     ]
     rows = [(one, role) for one, roles in zip(shown, found, strict=True) for role in roles]
@@ -61,12 +63,6 @@ def role_in(reply: str) -> str:
     """The first line of a reply, if it is short enough for a role; "" otherwise."""
     first = next((line.strip() for line in reply.splitlines() if line.strip()), "")
     return first if len(first) <= LONGEST else ""
-
-
-def says(role: str, answer: str) -> bool:
-    """Whether a known answer stands in a role, as words of its own."""
-    told = re.escape(answer.strip().lower())
-    return bool(told) and re.search(rf"(?<!\w){told}(?!\w)", role.lower()) is not None
 
 
 def as_said_in(one: Demonstration, role: str) -> Demonstration:

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from redqueen.checks.leaks import leaks
+from redqueen.checks.leaks import leaks, stands_in
 from redqueen.measures.health import Limits, Proposed, ProposerHealth
 from redqueen.measures.proposals import BY_VERDICTS
 from redqueen.types import RedQueenError
@@ -290,6 +290,23 @@ def test_the_other_ways_to_give_an_answer_away():
     assert leaks("Guess", "9", hint="near 19") == ()
     assert leaks(r"It is \fbox {7}", "7") == ("answer_in_question", "boxed_in_question")
     assert leaks("the unboxed parcel {7}", "8") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "there"),
+    [
+        ("It is 46.", "46", True),
+        ("It is 461.", "46", False),
+        ("3.5 and 0.3", "3", False),
+        ("1,250", "250", False),
+        ("1,250 men", "1250", True),
+        ("8.0", "8", True),
+        ("the REEF", "reef", True),
+        ("Add.", "", False),
+    ],
+)
+def test_an_answer_stands_in_a_text_as_whole_words_and_numbers(text, answer, there):
+    assert stands_in(text, answer) is there
 
 
 def test_leaks_are_counted_by_kind_among_valid_proposals():

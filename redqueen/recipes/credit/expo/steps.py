@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -10,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from redqueen.checks.leaks import stands_in
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.outcomes import verdicts, whole_reply
 from redqueen.credit.rewards import score
@@ -124,6 +124,5 @@ def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[G
 
 def answer_first(explanation: Trajectory) -> bool:
     """Whether the answer stands in a line of the explanation before the last."""
-    told = re.escape(explanation.episode.task.answer.strip())
     before = whole_reply(explanation.episode).strip().rpartition("\n")[0]
-    return bool(told) and re.search(rf"(?<!\w){told}(?!\w)", before) is not None
+    return stands_in(before, explanation.episode.task.answer)

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from redqueen.checks.leaks import stands_in
 from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.gold import gold_reply
@@ -114,9 +115,7 @@ def read(reply: str, one: Failed) -> Proposed | None:
 def leaks(step: str, answer: str) -> bool:
     """Whether a step gives the answer away: it comes to it, after its last "=", or holds it as a word where it has no
     "=". Released code compares parts of texts: an answer of 8 stands in 17+8=25."""
-    told = answer.strip().lower()
-    whole = re.search(rf"(?<!\w)(?<!\d\.){re.escape(told)}(?!\w|\.\d)", step.rpartition("=")[2].lower())
-    return bool(told) and whole is not None
+    return stands_in(step.rpartition("=")[2], answer)
 
 
 def spliced(one: Proposed, learner: Writer) -> Trajectory:

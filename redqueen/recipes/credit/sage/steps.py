@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from random import Random
 from typing import Annotated, Any, Protocol
 
+from redqueen.checks.leaks import stands_in
 from redqueen.credit.learnability import known
 from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.held_out import Apart
@@ -86,7 +86,7 @@ class Written:
         hints = self._found.get(_name(task), ())
         if len(hints) < level:
             return None
-        if leaks(hints[level - 1], task.answer):
+        if stands_in(hints[level - 1], task.answer):
             self._leaks += 1
             return None
         return hinted(task, hints[level - 1][: len(asked(task))], level)
@@ -132,12 +132,6 @@ def read_hints(reply: str) -> tuple[str, ...]:
     levels = [found.get(f"level_{number}") for number in range(1, len(ABOUT) + 1)] if isinstance(found, dict) else []
     hints = [text.strip() if isinstance(text, str) else "" for text in levels]
     return tuple(hints) if hints and all(hints) else ()
-
-
-def leaks(hint: str, answer: str) -> bool:
-    """Whether the answer stands in the hint, as words of its own."""
-    told = re.escape(answer.strip().lower())
-    return bool(told) and re.search(rf"(?<!\w){told}(?!\w)", hint.lower()) is not None
 
 
 class HintLevels:

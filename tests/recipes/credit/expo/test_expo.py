@@ -131,6 +131,8 @@ def test_an_answer_before_the_last_line_is_seen(told):
     assert answer_first(said(f"It is {answer}\nas 1+1=2\n{answer}"))
     assert not answer_first(said(f"1+1=2\nso {answer}"))
     assert not answer_first(said(f"{answer}1 is too many\n{answer}"))
+    assert not answer_first(said(f"0.{answer} and {answer}.5 are others\n{answer}"))
+    assert answer_first(said(f"It is {answer}.\n{answer}"))
     assert ANSWER_FIRST.past(0.9)
 
 

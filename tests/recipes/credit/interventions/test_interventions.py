@@ -111,6 +111,9 @@ def test_what_gives_the_answer_away_is_dropped_by_whole_numbers(says):
     assert [leaks(step, "8") for step in ("17+8=25", "18-8=10", "16/2=8", "so it is 8.", "it is 18")] == [
         False, False, True, True, False,
     ]  # fmt: skip
+    assert [leaks(f"5*250={said}", "1250") for said in ("1,250", "1250.0", "$1250", "250", "-1250")] == [
+        True, True, True, False, False,
+    ]  # fmt: skip
     says["intervener"] = "3: 16/2=8"
     made, shown = found(TINY.build_model(0))
     assert shown == []

@@ -19,33 +19,32 @@ NO_VERDICT = Alarm(
 )
 
 
-_STATE = {"seen": [Row(Maybe(FINITE), bool)], "early": [FINITE], "total": COUNT, "alarms": dict}
+_STATE = {"seen": [Row(Maybe(FINITE), Maybe(bool))], "early": [FINITE], "total": COUNT, "alarms": dict}
 
 
 class Agreement:
     """A judge against an oracle, over the last `window` judgements: on a fixed set of known right and wrong
-    answers, so that a judge who drifts is seen."""
+    answers, so that a judge who drifts is seen. Where nobody knows what is right, it is seen all the same how many
+    judgements cannot be read, and that the mean score rises."""
 
     def __init__(self, window: int = 512, threshold: float = 0.5) -> None:
         """A score of `threshold` or more calls the answer right."""
         if window < 1:
             raise RedQueenError(f"a window holds 1 judgement or more, not {window}")
         self._threshold = threshold
-        self._seen: deque[tuple[float | None, bool]] = deque(maxlen=window)
+        self._seen: deque[tuple[float | None, bool | None]] = deque(maxlen=window)
         self._early: list[float] = []  # the first parsed scores, as many as the window holds
         self._total = 0  # parsed scores ever
         self._alarms = Alarms([UNREAD], quiet=True)
 
     def observe(self, scores: Sequence[float | None], truths: Sequence[float | None]) -> None:
         """One score from 0 to 1 for each answer, None or NaN where unparsed, and whether the answer is right, None
-        or NaN where nobody knows: such an answer is not counted."""
+        or NaN where nobody knows."""
         for given, truth in zip(scores, truths, strict=True):
-            if truth is None or math.isnan(truth):
-                continue
             score = None if given is None or math.isnan(given) else float(given)
             if score is not None and not 0.0 <= score <= 1.0:
                 raise RedQueenError(f"a judge's score lies from 0 to 1, not at {score}")
-            self._seen.append((score, bool(truth)))
+            self._seen.append((score, None if truth is None or math.isnan(truth) else bool(truth)))
             if score is not None:
                 self._total += 1
                 if len(self._early) < (self._seen.maxlen or 0):
@@ -53,22 +52,24 @@ class Agreement:
         self._watch()
 
     def metrics(self) -> Metrics:
-        """`judge_seen` and `judge_unparsed` (a share) always; of parsed scores `judge_accuracy`, `judge_mean_score` and
-        `judge_right` (the share of right answers); `judge_auc` where some are right and some wrong; and `judge_drift`,
-        how far the mean score has risen since the first window, once as many scores lie beyond that; and `alarm/unread`
-        from the first step in which it fires."""
-        parsed = [(score, truth) for score, truth in self._seen if score is not None]
+        """`judge_seen` and `judge_unparsed` (a share) always; of parsed scores `judge_mean_score`, and of those of
+        answers that are known to be right or wrong `judge_accuracy` and `judge_right` (the share of right answers);
+        `judge_auc` where some are right and some wrong; and `judge_drift`, how far the mean score has risen since the
+        first window, once as many scores lie beyond that; and `alarm/unread` from the first step in which it fires."""
+        scores = [score for score, _ in self._seen if score is not None]
+        known = [(score, truth) for score, truth in self._seen if score is not None and truth is not None]
         metrics: Metrics = {"judge_seen": float(len(self._seen)), **self._watch()}
-        unparsed = 1.0 - len(parsed) / len(self._seen) if self._seen else 0.0
+        unparsed = 1.0 - len(scores) / len(self._seen) if self._seen else 0.0
         metrics["judge_unparsed"] = Mean(unparsed, len(self._seen))
-        if not parsed:
+        if not scores:
             return metrics
-        mean = math.fsum(score for score, _ in parsed) / len(parsed)
-        agreed = sum((score >= self._threshold) == truth for score, truth in parsed)
-        metrics["judge_accuracy"] = Mean(agreed / len(parsed), len(parsed))
-        metrics["judge_mean_score"] = Mean(mean, len(parsed))
-        metrics["judge_right"] = Mean(sum(truth for _, truth in parsed) / len(parsed), len(parsed))
-        area = auc([score for score, _ in parsed], [truth for _, truth in parsed])
+        mean = math.fsum(scores) / len(scores)
+        metrics["judge_mean_score"] = Mean(mean, len(scores))
+        if known:
+            agreed = sum((score >= self._threshold) == truth for score, truth in known)
+            metrics["judge_accuracy"] = Mean(agreed / len(known), len(known))
+            metrics["judge_right"] = Mean(sum(truth for _, truth in known) / len(known), len(known))
+        area = auc([score for score, _ in known], [truth for _, truth in known])
         if area is not None:
             metrics["judge_auc"] = area
         if self._total >= 2 * (self._seen.maxlen or 0):

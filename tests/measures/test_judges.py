@@ -44,6 +44,21 @@ def test_what_is_not_a_number_is_not_parsed():
     assert seen.metrics()["judge_mean_score"] == 1.0
 
 
+def test_without_an_oracle_a_judge_that_is_unread_or_drifts_is_seen():
+    seen = Agreement(window=8)
+    for score in (0.2, 0.8):
+        seen.observe([score] * 8, [None] * 4 + [np.nan] * 4)
+    assert seen.metrics() == {
+        "judge_seen": 8.0, "judge_unparsed": 0.0, "judge_mean_score": pytest.approx(0.8),
+        "judge_drift": pytest.approx(0.6),
+    }  # fmt: skip
+    assert seen.alarms() == []
+    again = Agreement(window=8)
+    again.restore(seen.state())
+    again.observe([None] * 8, [None] * 8)
+    assert again.metrics()["judge_unparsed"] == 1.0 and "unread" in again.alarms()[0]
+
+
 def test_a_judge_that_likes_everything_has_an_auc_of_one_half():
     seen = Agreement()
     seen.observe([1.0] * 10, [True, False] * 5)

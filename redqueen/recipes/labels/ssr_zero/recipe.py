@@ -24,8 +24,8 @@ of its question, a reply in the data set:
 
 `evolvr` is there to be compared: it pays an equal reply more than one that is a little better, and length for itself.
 
-Nothing anchors the judge. What no reward sees is measured where the question set knows it: `judge_auc`, `judge_drift`,
-`reward_auc`, `majority` next to `accuracy` (`room`), pass@8, `distinct`; and everywhere `unread`, `contrast` (a judge
+Nothing anchors the judge. What no reward sees is measured where the question set knows it: `judge_auc`, `reward_auc`,
+`majority` next to `accuracy` (`room`), pass@8, `distinct`; and everywhere `judge_drift`, `unread`, `contrast` (a judge
 that scores all alike teaches nothing), `answered`. `--judge frozen` keeps the first judge; the other controls
 (rewards dealt anew, the majority, the check of the question set) are variants of `experiments/ssr_zero.py`.
 

@@ -116,7 +116,7 @@ class Server:
                 return [each.result() for each in answers]
             except BaseException:
                 stop.set()
-                workers.shutdown(wait=False, cancel_futures=True)
+                workers.shutdown(cancel_futures=True)  # those in flight are waited for: they are paid for
                 for each, place in places.items():
                     if heard is not None and each.done() and not each.cancelled() and each.exception() is None:
                         heard(place, each.result())

@@ -457,8 +457,19 @@ def test_replies_that_came_before_a_failure_are_told(endpoint):
     asks = [each for n in range(6) for each in asked(f"word {n}")]
     with pytest.raises(RedQueenError, match="refused the key"):
         server.reply_each(asks, lambda place, reply: heard.update({place: reply.text}))
+    assert heard.pop(5, "word 5") == "word 5"  # which may have begun before the failure was heard of
     assert heard == {n: f"word {n}" for n in range(4)}
     assert [each.text for each in server.reply_each(asks[:2], lambda *_: None)] == ["word 0", "word 1"]
+
+
+def test_replies_that_were_in_flight_at_a_failure_are_told(endpoint):
+    endpoint.script = lambda body, _: error(401) if "0" in body["messages"][-1]["content"] else echo(body, 0)
+    endpoint.delay = lambda body: 0.0 if "0" in body["messages"][-1]["content"] else 0.3
+    heard = {}
+    asks = [each for n in range(6) for each in asked(f"word {n}")]
+    with pytest.raises(RedQueenError, match="refused the key"):
+        quick(endpoint, concurrency=3).reply_each(asks, lambda place, reply: heard.update({place: reply.text}))
+    assert {n: f"word {n}" for n in (1, 2)}.items() <= heard.items() and len(heard) == len(endpoint.bodies) - 1
 
 
 def test_no_choice_among_the_likely_tokens_is_no_verdict(endpoint):

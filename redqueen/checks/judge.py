@@ -150,14 +150,15 @@ _TWO_SCORES = re.compile(  # marks and the letters A and B may stand around them
     r"[\s*_`\"').]*"
 )
 _UNDECIDED = re.compile(
-    r"(?i)\b(?:neither|both (?:answers|responses|are)|equally (?:good|bad|right|wrong)|it depends|a tie\b|"
-    r"cannot (?:say|tell|decide))|\[\[\s*\w+\s*=\s*\w+\s*\]\]"
+    r"(?i)\b(?:equally (?:good|bad|right|wrong)|it depends|a tie\b|cannot (?:say|tell|decide))|"
+    r"\[\[\s*\w+\s*=\s*\w+\s*\]\]"
 )
 
 
-_DOUBT = re.compile(  # a clause that says of what follows that it is not so, or not known
+_DOUBT = re.compile(  # a clause that says of what follows that it is not so, or not known, or a sentence about both
     r"(?i)(?:n['’]t|\b(?:not|never|cannot|(?<!no )(?<!without )(?<!without a )doubt\w*|hard|difficult|unclear|unsure|"
-    r"if|whether|unless))\b(?:(?!\b(?:but|so|because|and|while|although|since)\b)[^.;:!?,\n])*\Z"
+    r"if|whether|unless))\b(?:(?!\b(?:but|so|because|and|while|although|since)\b)[^.;:!?,\n])*\Z|"
+    r"\b(?:neither|both (?:answers|responses|are))\b(?:(?!\b(?:but|yet|however|while|though|although)\b)[^.!?\n])*\Z"
 )
 
 

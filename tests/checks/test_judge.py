@@ -120,6 +120,9 @@ def test_a_score_in_prose_is_read(text):
         "The first answer is better.",
         "Overall, the second response wanders. The first response is better.",
         "I prefer the first one.",
+        "Both answers are right, but the first shows its steps.\n\n**Answer: A**",
+        "Both responses are short. [[A]]",
+        "Neither is perfect, but answer A is better.",
     ],
 )
 def test_a_verdict_in_prose_is_read(text):
@@ -133,6 +136,9 @@ def test_a_verdict_in_prose_is_read(text):
         "A good answer would say more.",
         "The answer is A good one.",
         "Neither answer A nor answer B is better.",
+        "Both answers say that the answer is A.",
+        "Both answers are right: the answer is A, so there is nothing to choose.",
+        "Both are right.",
         "Answer: A\nAnswer: B",
         "Answer: A. On reflection, answer B is better.",
         "[[A]]\nNo: I prefer answer B.",

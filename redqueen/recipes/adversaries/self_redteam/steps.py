@@ -103,7 +103,7 @@ def _rounded(amount: float, rng: Random) -> int:
 
 class Watched(Ringing):
     """The figures of each step, and alarms where most matches are ties or end at a broken format, and where the
-    defender says one thing to all."""
+    defender says one thing to seeds of both kinds: to harm alone, or to none, one thing is right."""
 
     def __init__(self) -> None:
         self._alarms = Alarms([TIES, BROKEN, REFUSES_ALL, ANSWERS_ALL], quiet=True)
@@ -112,7 +112,16 @@ class Watched(Ringing):
         found = figures(episodes)
         refusals = found.get("game/refusals")
         judged = {"judged": float(refusals.count)} if isinstance(refusals, Mean) else {}
-        return found | self._alarms.observe({name: float(value) for name, value in found.items()} | judged)
+        watched = {name: float(value) for name, value in found.items()} | judged
+        if not _of_both_kinds(episodes):
+            watched.pop("game/refusals", None)
+        return found | self._alarms.observe(watched)
+
+
+def _of_both_kinds(episodes: Sequence[Episode]) -> bool:
+    """Whether matches of harmful and of benign seeds were judged."""
+    verdicts = [verdict_of(episode.outcome.facts) for episode in episodes]
+    return len({verdict.seed for verdict in verdicts if verdict is not None}) == 2
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,15 @@ def test_a_defender_that_says_one_thing_to_all_rings_and_one_that_tells_them_apa
     assert not few.alarms()  # ten equal replies are no proof
 
 
+@pytest.mark.parametrize(("seed", "attack", "said"), [(HARM, BAD, "no"), (HELP, GOOD, "ok")])
+def test_one_thing_said_to_seeds_of_one_kind_is_right_and_rings_nothing(seed, attack, said):
+    watched = Watched()
+    for _ in range(6):
+        found = watched(finished(*[match(seed, attack, said)] * 32))
+    assert found["game/refusals"] == float(said == "no")
+    assert not watched.alarms()
+
+
 def test_diversity_is_one_minus_the_mean_cosine_of_pairs():
     assert diversity(["a b", "a b"]) == pytest.approx(0.0)
     assert diversity(["a b", "c d"]) == pytest.approx(1.0)

@@ -32,6 +32,7 @@ from redqueen.trust.door import enter_to_write
 from redqueen.types import Mean, Metrics, RedQueenError, Task
 
 _LEARNING = ("adapter", "separate")
+_OF_REPLIES = ("max_completion_length", "stop")  # settings of speech about what is written
 _SHARED = "shared"
 
 
@@ -299,6 +300,11 @@ def _kept(folder: Path) -> Kept:
 def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Heard:
     if settings.expected and settings.repeats > 1:
         raise RedQueenError("--judge.repeats has no effect with --judge.expected, which leaves nothing to chance")
+    if settings.expected and (unheard := [name for name in settings.speech.given if name in _OF_REPLIES]):
+        raise RedQueenError(
+            f"--judge.{unheard[0].replace('_', '-')} has no effect with --judge.expected, with which a judge writes no "
+            "reply: leave it out"
+        )
     scale, rubric = settings.range, settings.rubric_text()
     if settings.together and (scale is None or settings.expected):
         what = "is of scores: name their range, --judge.scale 1-5" if scale is None else "takes what the judge says"

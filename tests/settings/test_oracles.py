@@ -227,6 +227,12 @@ def test_settings_without_effect_are_refused():
         ("reward:x", JudgeSettings(rubric="r.txt"), "--judge.rubric has no effect with --oracle reward:x"),
         ("judge:frozen", JudgeSettings(device="cpu"), "--judge.device has no effect with --oracle judge:frozen"),
         ("judge:frozen", JudgeSettings(expected=True, repeats=2), "--judge.repeats has no effect with --judge.exp"),
+        ("judge:frozen", JudgeSettings(expected=True, speech=Speech(stop=("x",))), "--judge.stop has no effect with"),
+        (
+            "judge:http://localhost:1/v1#m",
+            JudgeSettings(expected=True, speech=Speech(max_completion_length=9)),
+            "--judge.max-completion-length has no effect with --judge.expected, with which a judge writes no reply",
+        ),
         ("judge:shared", JudgeSettings(cache="x"), "judge:shared changes as it learns: leave --judge.cache out"),
     ):
         with pytest.raises(RedQueenError, match=flag):

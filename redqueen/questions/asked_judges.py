@@ -143,7 +143,7 @@ class AskedJudge:
         if self.kept is not None:
             new = list({names[n]: n for n in reversed(new)}.values())[::-1]
         self._pay(len(new))
-        self.found += len(tasks) - len(new)
+        self.found += sum(name in known for name in names)
         fresh = dict[int, Any]()
 
         def heard(place: int, said: Any) -> None:

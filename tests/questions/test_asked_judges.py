@@ -66,6 +66,14 @@ def test_what_is_on_disk_is_not_asked_again_and_pays_nothing(tmp_path):
         asked.said(TASKS[:1], [("another question",)], Random(0))
 
 
+def test_a_question_that_is_asked_twice_at_once_is_one_call_and_was_not_on_disk(tmp_path):
+    judge = Counting()
+    asked = AskedJudge(judge, "j", None, Kept.in_folder(tmp_path))
+    for counts in ({"judge/calls": 1.0, "judge/kept": 0.0}, {"judge/calls": 1.0, "judge/kept": 2.0}):
+        one, other = asked.said(TASKS[:2], [("0?",)] * 2, Random(0))
+        assert (one, judge.seen, asked.metrics()) == (other, 1, counts)
+
+
 @pytest.mark.parametrize("judge, about", [(Counting("other weights"), ABOUT), (Counting(), [("x",)] * 4)])
 def test_another_judge_or_another_question_is_another_judgement(tmp_path, judge, about):
     AskedJudge(Counting(), "j", kept=Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))

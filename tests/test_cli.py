@@ -304,6 +304,22 @@ def test_resume_makes_a_finished_run_longer_as_if_it_had_been_that_long(here, ru
     assert "steps 9 to 9" in said("resume", "run")
 
 
+@pytest.mark.slow
+def test_resume_with_a_larger_budget_goes_on_where_the_old_one_was_spent(here, run, said, complaint):
+    words = ["--model", "tiny", "--max-completion-length", "2", "--tasks", "1", "--attempts", "2", "--problems", "1"]
+    words += ["--questions", "sums", "--oracle", "judge:frozen", "--judge.expected", "--checkpoint-every", "1"]
+    said("train", "spo", "--steps", "4", *words, "--judge.budget", "600", "--output", "whole")
+    spent = int(without_time(Path("whole"))[1]["judge/calls"])
+    line = complaint("train", "spo", "--steps", "4", *words, "--judge.budget", str(spent), "--output", "poor")
+    assert f"above --judge.budget {spent}: raise it (of a training: redqueen resume RUN --judge.budget N)" in line
+    assert "steps 2 to 4" in said("resume", "poor", "--judge.budget", "600")
+    assert without_time(Path("poor")) == without_time(Path("whole"))
+    assert "steps 4 to 4" in said("resume", "poor")
+    assert complaint("resume", "run", "--judge.budget", "9") == (
+        "redqueen: run was started without --judge.budget, so there is none to raise: leave it out\n"
+    )
+
+
 def test_a_run_is_not_made_shorter_than_it_is_nor_its_schedule_another(here, run, said, complaint):
     assert complaint("resume", "run", "--steps", "6") == "redqueen: run has done 6 steps: --steps must be more, not 6\n"
     said("train", "magnetic", "--steps", "2", "--matches-per-step", "4", "--output", "annealed")

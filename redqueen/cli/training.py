@@ -26,7 +26,7 @@ from redqueen.runs.folder import rebuild, settings
 from redqueen.runs.leaving import steps_are_ended
 from redqueen.runs.metrics import NewLines
 from redqueen.runs.run import Line, Schedule, alarms_of, read_final, read_metrics, to_go_on
-from redqueen.runs.train import begun, described, holds_run, trained
+from redqueen.runs.train import begun, budget_of, described, holds_run, trained
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.fitting import fitting
 from redqueen.settings.limits import Within, check_settings, unset
@@ -89,6 +89,8 @@ class ResumeOptions:
     """the folder of a run, such as outputs/spiral-0"""
     steps: Annotated[int | None, Within(1), unset("INT")] = None
     """steps in all, more than there were: a finished run is made longer; those it was started with by default"""
+    budget: Annotated[int | None, Within(1), tyro.conf.arg(name="judge.budget", metavar="INT")] = None
+    """calls of its judge at most, where it was started with a budget: one that was spent is raised"""
 
 
 def resume(words: Sequence[str]) -> None:
@@ -99,6 +101,8 @@ def resume(words: Sequence[str]) -> None:
     recipe = find_recipe(found["recipe"])
     if options.steps is not None:
         found["config"] = _longer(options.run, found, recipe, options.steps)
+    if options.budget is not None:
+        found["config"] = _paying(options.run, found["config"], options.budget)
     _train(options.run, found, recipe)
 
 
@@ -128,6 +132,13 @@ def _longer(run: Path, found: Mapping[str, Any], recipe: ModuleType, steps: int)
             f"another run: redqueen train --like {run} --steps {steps}"
         )
     return {**found["config"], "steps": steps}
+
+
+def _paying(run: Path, config: Mapping[str, Any], budget: int) -> dict[str, Any]:
+    """The config of a run with another budget of its judge. Raises RedQueenError where it has none."""
+    if budget_of(config) is None:
+        raise RedQueenError(f"{run} was started without --judge.budget, so there is none to raise: leave it out")
+    return {**config, "judge": {**config["judge"], "budget": budget}}
 
 
 def rests_on_steps(recipe: ModuleType) -> str:

@@ -161,7 +161,8 @@ class AskedJudge:
         paid = self.calls if self.kept is None else len(self.kept.known)
         if self.budget is not None and paid + count > self.budget:
             raise RedQueenError(
-                f"{self.name} was asked {paid} times, and {count} more are above --judge.budget {self.budget}: raise it"
+                f"{self.name} was asked {paid} times, and {count} more are above --judge.budget {self.budget}: raise "
+                "it (of a training: redqueen resume RUN --judge.budget N)"
                 + ("" if self.kept else ", and --judge.cache FOLDER keeps what was paid for")
             )
         self.calls += count

@@ -116,10 +116,19 @@ def begun(folder: Path, settings: dict[str, Any], watchers: Sequence[Watcher]) -
 
 
 def identity(settings: Mapping[str, Any]) -> str:
-    """A digest of what makes a run this one, all but its number of steps: its checkpoints fit no other."""
+    """A digest of what makes a run this one, all but its number of steps and the budget of its judge: its checkpoints
+    fit no other."""
     config = {name: value for name, value in settings["config"].items() if name != "steps"}
+    if budget_of(config) is not None:
+        config["judge"] = {**config["judge"], "budget": None}
     told = [settings["recipe"], config, settings["seed"], settings.get("tests", 0)]
     return hashlib.sha256(json.dumps(plain(told), sort_keys=True, default=str).encode()).hexdigest()
+
+
+def budget_of(config: Mapping[str, Any]) -> int | None:
+    """The calls that the judge of a run may be asked for; None without a judge or a limit."""
+    judge = config.get("judge")
+    return judge.get("budget") if isinstance(judge, Mapping) else None
 
 
 def files_named(config: Mapping[str, Any]) -> dict[str, str]:

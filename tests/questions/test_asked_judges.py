@@ -40,7 +40,7 @@ def test_the_budget_is_held_before_a_call_is_made():
     judge = Counting()
     asked = AskedJudge(judge, "judge:http://h/v1#m", budget=6)
     asked.said(TASKS, ABOUT, Random(0))
-    with pytest.raises(RedQueenError, match=r"asked 4 times, and 4 more are above --judge.budget 6: raise it, and"):
+    with pytest.raises(RedQueenError, match=r"asked 4 times, and 4 more are above --judge.budget 6: raise it \("):
         asked.said(TASKS, ABOUT, Random(0))
     asked.said(TASKS[:2], ABOUT[:2], Random(0))
     assert (judge.seen, asked.metrics()["judge/calls"]) == (6, 6.0)

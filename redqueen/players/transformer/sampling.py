@@ -36,7 +36,7 @@ from redqueen.players.transformer.recorded import Recorded
 from redqueen.progress import stage
 
 ROOM = 32  # places by which a growing row's keys and values grow
-PATIENCE = 8  # steps after which weights are packed: a reply that is still growing is likely to go on
+PATIENCE = 2  # steps after which weights are packed, which takes as long as two or three steps save
 SHORT = 256  # places of a shared path that each of its rows reads by itself; all rows together read a longer one faster
 RECORDED = ("cuda",)  # devices whose steps are recorded
 BIN = 256  # tokens of the vocabulary whose probabilities are summed before the draw selects among them

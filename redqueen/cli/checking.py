@@ -33,7 +33,7 @@ from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Player, Questions, StatesNotes, World, has, lacking, members
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import QUESTIONS, as_spec, find_questions, is_data
-from redqueen.questions.dataset import Dataset
+from redqueen.questions.dataset import BadRows, Dataset
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.fitting import fitting_file
 from redqueen.settings.learner import Flat, Learner
@@ -47,6 +47,7 @@ USAGE = "redqueen check NAME, FILE.py (a recipe), FILE.py:NAME or a file of ques
 REPLIES: Mapping[str, Callable[[Task], str]] = MappingProxyType(
     {"variants": lambda task: f"on 0+{task.answer}={task.answer}"}
 )
+MOST_FAULTS = 10  # of the rows of a file, that are listed
 _OWN = Catalogue("part", {}, "redqueen.parts")
 
 
@@ -112,12 +113,18 @@ def check_file(words: Sequence[str]) -> None:
     if options.seed and not options.learner.model:
         raise RedQueenError("--seed has no effect without a model: it is of the replies of --model")
     spec = as_spec(options.questions, options.file.settings())
-    spec, too_long = fitting_file(spec, options.learner)
+    try:
+        spec, too_long = fitting_file(spec, options.learner)
+        questions = find_questions(spec)
+    except BadRows as error:
+        print(visible(listed(error.faults)))
+        raise
     if too_long:
         print(visible(too_long))
-    questions = find_questions(spec)
     for line in questions.notes if has(questions, StatesNotes) else ():
         print(visible(line))
+    if isinstance(questions, Dataset) and questions.faults:
+        print(visible(listed(questions.faults)))
     levels = dict.fromkeys((*held_out_levels(questions), *training_levels(questions)))
     dealt = [task for level in levels for task in questions.problems(level, SHOWN, Random(0))]
     tasks = list({task.id: task for task in dealt}.values())[:SHOWN]
@@ -134,6 +141,12 @@ def check_file(words: Sequence[str]) -> None:
             print(visible(check_questions(questions)))
         except AssertionError as error:
             raise RedQueenError(" ".join(str(error).split())) from error
+
+
+def listed(faults: Sequence[str]) -> str:
+    """The first faults, a line each, and how many more there are."""
+    more = len(faults) - MOST_FAULTS
+    return "\n".join([*faults[:MOST_FAULTS], *([f"and {more} more rows that cannot be used"] if more > 0 else [])])
 
 
 def expected_of(task: Task) -> str:

@@ -111,6 +111,14 @@ class Labelling(Questions, Protocol):
         ...
 
 
+class BadRows(RedQueenError):
+    """Too many rows of a data set cannot be used: its `faults` say why not, a line each."""
+
+    def __init__(self, said: str, faults: Sequence[object]) -> None:
+        super().__init__(said)
+        self.faults = tuple(map(str, faults))
+
+
 @dataclass(frozen=True)
 class Loaded:
     """A data set that was read: its tasks and examples by level, in the order of the rows."""
@@ -121,6 +129,7 @@ class Loaded:
     compare: str
     notes: tuple[str, ...]  # what was found, a line each
     left_out: tuple[str, ...]  # what is not used of the rows, a line each
+    faults: tuple[str, ...]  # why each row that cannot be used cannot be, a line each
     commas: bool  # whether one stands before the decimals of a number
 
 
@@ -184,6 +193,11 @@ class Dataset:
         """What was found in the data set, a line each: how many problems, which columns, how answers are compared, and
         whether reference answers fail their own tests, for which they are run."""
         return (*self._loaded.notes, *filter(None, [self.doubts]))
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why each row that is left out cannot be used, a line each."""
+        return self._loaded.faults
 
     @cached_property
     def doubts(self) -> str:
@@ -527,6 +541,7 @@ class _Reading:
         self.data = data
         self.columns: list[str] = []
         self.left_out: list[str] = []
+        self.faults: list[str] = []
         self.kinds: list[Kind] = []
         self.commas = False
         self.answers = ""
@@ -568,6 +583,7 @@ class _Reading:
             self.compare,
             (f"{data.path}: {split}{levels}", *self.columns),
             tuple(self.left_out),
+            tuple(self.faults),
             self.commas,
         )
 
@@ -580,8 +596,8 @@ class _Reading:
         if not train and not tests:
             raise RedQueenError(f"{path} is empty: write one question a row")
         if all(row.fault and not row.columns for row in (*train, *tests)):
-            first = [*train, *tests][0]
-            raise RedQueenError(f"{path} holds no row that can be used: {first.place}: {first.fault}")
+            unread = [f"{row.place}: {row.fault}" for row in (*train, *tests)]
+            raise BadRows(f"{path} holds no row that can be used: {unread[0]}", unread)
         empty = empty_throughout([*train, *tests])
         if wanted_empty := [name for name in named.values() if name in empty]:
             raise RedQueenError(f"the column {wanted_empty[0]!r} of {path} is empty in every row: name another one")
@@ -620,7 +636,7 @@ class _Reading:
         ]
         self._leave_out(faults, path, len(train) + len(tests))
         if not good:
-            raise RedQueenError(f"{path} holds no row that can be used" + (f": {faults[0]}" if faults else ""))
+            raise BadRows(f"{path} holds no row that can be used" + (f": {faults[0]}" if faults else ""), faults)
         self.kinds.append(wanted.kind)
         self.commas |= wanted.commas
         free = self._chosen_freely(found)
@@ -659,7 +675,8 @@ class _Reading:
     def _leave_out(self, faults: Sequence[BadRow], path: str, count: int) -> None:
         """Counts the faults. Raises RedQueenError where most rows have one."""
         if faults and 2 * len(faults) > count and not self.data.skip:
-            raise RedQueenError(f"{len(faults)} of {count} rows of {path} cannot be used, the first: {faults[0]}")
+            raise BadRows(f"{len(faults)} of {count} rows of {path} cannot be used, the first: {faults[0]}", faults)
+        self.faults += map(str, faults)
         if faults:
             self.left_out.append(f"{path}: left out {len(faults)} of {count} rows, the first: {faults[0]}")
 

@@ -236,3 +236,27 @@ def test_a_file_with_a_reference_that_fails_its_tests_is_checked_and_says_so(tmp
     assert "1 of 12 reference answers fails its own tests, so that right replies may count as wrong: " in said
     assert f"{path}, line 3 (assert f(1)" in said
     assert "assert f(1) == 4: gives 1)" in said
+
+
+def test_all_rows_that_cannot_be_used_are_listed_up_to_ten(tmp_path, capsys):
+    path = tmp_path / "rows.jsonl"
+    good = [f'{{"question": "1+{n}", "answer": "{1 + n}"}}' for n in range(20)]
+    path.write_text("\n".join([*good, '{"question": "1+', '["1+1"]', '{"question": "2+2"}']), encoding="utf-8")
+    with pytest.warns(UserWarning, match="left out 3 of 23 rows"):
+        assert main(["check", str(path)]) == 0
+    faults = [each for each in capsys.readouterr().out.splitlines() if each.startswith(f"{path}, line ")]
+    assert [each.partition(": ")[0] for each in faults] == [f"{path}, line {n}" for n in (21, 22, 23)]
+    path.write_text("\n".join([good[0], *('{"question": "2+2"}',) * 13]), encoding="utf-8")
+    assert main(["check", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        *(f"{path}, line {n}: it has no answer" for n in range(2, 12)),
+        "and 3 more rows that cannot be used",
+    ]
+    assert err.count("\n") == 1
+    path.write_text("x\ny\n", encoding="utf-8")
+    assert main(["check", str(path)]) == 2
+    assert [each.partition(": ")[0] for each in capsys.readouterr().out.splitlines()] == [
+        f"{path}, line 1",
+        f"{path}, line 2",
+    ]

@@ -173,7 +173,7 @@ def _parquet(path: Path) -> Iterator[Row]:
         raise _no_library("Parquet") from None
     done, held = 0, 0
     try:
-        with parquet.ParquetFile(path) as file:
+        with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
             for batch in file.iter_batches(batch_size=1024):
                 held += batch.nbytes + _ROW_BYTES * batch.num_rows
                 if held > MOST_UNFOLDED:

@@ -1,15 +1,18 @@
-"""Finished work as files: each is used again as long as the modules that it imported are unchanged.
+"""Finished work as files: each is used again as long as the modules that it imported, and what it read, are unchanged.
 
-What a recipe imports is known only after it ran (question sets, games and oracles are found by name), so a finished
-piece of work says which of our modules, and which data files beside them, its process had loaded, with a digest of
-each. It is looked up by what it was asked to do, and counts only if all these digests hold where it is asked for: work
-of another checkout counts if its modules have the same text.
+What a recipe imports and reads is known only after it ran (question sets, games and oracles are found by name), so a
+finished piece of work says which modules its process had loaded and which data files it had opened, with a digest of
+each; what is installed does not count. It is looked up by what it was asked to do, and counts only if all these digests
+hold where it is asked for: work of another checkout counts if its modules have the same text. The weights of a model in
+a folder are not seen, nor what other processes read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import site
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +25,8 @@ from redqueen.trust.no_links import write_whole
 
 BEGAN = time.time()
 PACKAGE = Path(__file__).parents[1]
-DATA = (".jsonl", ".txt")  # read by the modules of their folder
+DATA = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".txt", ".efg")
+_READ: dict[str, bool] = {}  # by path of what was read: whether it was there before this process, which writes too
 
 
 def place_of(kind: str, facts: Sequence[Any]) -> Path:
@@ -31,22 +35,38 @@ def place_of(kind: str, facts: Sequence[Any]) -> Path:
     return cache_folder() / kind / hashlib.sha1(text.encode()).hexdigest()[:16]
 
 
+def note_reads() -> None:
+    """From now on the data files that are opened in this process are noted; `keep` names them."""
+    sys.addaudithook(_note)
+
+
+def _note(event: str, facts: tuple[Any, ...]) -> None:
+    if event == "open" and isinstance(facts[0], str) and facts[0].endswith(DATA):
+        path = os.path.abspath(facts[0])
+        if facts[2] & os.O_ACCMODE == os.O_RDONLY and path not in _READ:
+            _READ[path] = os.path.isfile(path) and os.path.getmtime(path) <= BEGAN
+
+
 def texts(roots: Sequence[Path], modules: Mapping[str, ModuleType] = sys.modules) -> dict[str, str]:
-    """A digest of each loaded module's file below one of the folders, and of the data beside it, by the number of the
-    folder and the path within: "0/credit/pairs.py"."""
-    found = {}
-    for module in list(modules.values()):
-        path = Path(getattr(module, "__file__", None) or "")
-        number = next((n for n, root in enumerate(roots) if path.is_relative_to(root)), None)
-        if path.suffix == ".py" and number is not None:
-            for each in (path, *(each for each in path.parent.iterdir() if each.suffix in DATA)):
-                found[f"{number}/{each.relative_to(roots[number]).as_posix()}"] = _digest(each)
-    return dict(sorted(found.items()))
+    """A digest of each loaded module's file and of each data file that was read, without those of installed packages:
+    by the number of the folder and the path within, "0/credit/pairs.py", or the whole path if it is in none."""
+    loaded = (Path(getattr(module, "__file__", None) or "") for module in list(modules.values()))
+    read = (Path(path) for path, before in list(_READ.items()) if before)
+    found = (*(path for path in loaded if path.suffix == ".py"), *read)
+    named = {_name(path, roots): path for path in found if _is_own(path, roots)}
+    return {name: _digest(named[name]) for name in sorted(named)}
+
+
+def _is_own(path: Path, roots: Sequence[Path]) -> bool:
+    """Whether a file is not kept here, and lies in one of the folders or is not installed."""
+    installed = (Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()))
+    ours = any(map(path.is_relative_to, roots)) or not any(map(path.is_relative_to, installed))
+    return ours and path.is_absolute() and path.is_file() and not path.is_relative_to(cache_folder())
 
 
 def keep(path: Path, made: Mapping[str, Any], roots: Sequence[Path]) -> None:
-    """Writes finished work to a file, with the modules that this process has loaded; nothing if one has changed since
-    the process began, because it is not known which text made the work."""
+    """Writes finished work to a file, with what this process has loaded and read; nothing if a file of it has changed
+    since the process began, because it is not known which text made the work."""
     found = texts(roots)
     if any(_path(name, roots).stat().st_mtime > BEGAN for name in found):
         return
@@ -55,7 +75,7 @@ def keep(path: Path, made: Mapping[str, Any], roots: Sequence[Path]) -> None:
 
 
 def kept(path: Path, roots: Sequence[Path]) -> dict[str, Any] | None:
-    """Finished work, or None if there is none or a module that it imported has another text below these folders."""
+    """Finished work, or None if there is none or a file that it loaded or read has another text below these folders."""
     if not path.exists():
         return None
     made: dict[str, Any] = json.loads(path.read_text())
@@ -69,7 +89,14 @@ def all_texts(roots: Sequence[Path]) -> str:
     return hashlib.sha1("".join(_digest(path) for path in paths).encode()).hexdigest()
 
 
+def _name(path: Path, roots: Sequence[Path]) -> str:
+    number = next((n for n, root in enumerate(roots) if path.is_relative_to(root)), None)
+    return path.as_posix() if number is None else f"{number}/{path.relative_to(roots[number]).as_posix()}"
+
+
 def _path(name: str, roots: Sequence[Path]) -> Path:
+    if Path(name).is_absolute():
+        return Path(name)
     number, _, inner = name.partition("/")
     return roots[int(number)] / inner
 

@@ -20,7 +20,7 @@ import torch
 
 from redqueen.curricula.held_out import Apart
 from redqueen.trials.experiment import Experiment, Trial
-from redqueen.trials.kept import PACKAGE, all_texts, keep, kept, place_of
+from redqueen.trials.kept import PACKAGE, all_texts, keep, kept, note_reads, place_of
 from redqueen.trials.shipped import experiments_of, folder_of
 from redqueen.trials.starts import Start
 from redqueen.types import RedQueenError
@@ -136,6 +136,7 @@ def _warm(start: Start, job: Job, experiment: Experiment, apart: Apart) -> str:
 
 def main(lines: Iterable[str]) -> None:
     """Does each job and prints a line of JSON for it, empty or with what went wrong."""
+    note_reads()
     torch.set_num_threads(1)  # tiny models run fastest so, and others run beside
     for line in lines:
         said = {}

@@ -57,7 +57,10 @@ def _made(job: Job) -> Trial:
     """The trial that was made now or before."""
     trial = finished(job, job.experiment())
     if trial is None:
-        raise RedQueenError(f"{job.variant}, seed {job.seed}: a module changed while it was trained; run it again")
+        raise RedQueenError(
+            f"{job.variant}, seed {job.seed}: a module, or a file that it read, changed while it was trained; "
+            "run it again"
+        )
     return trial
 
 

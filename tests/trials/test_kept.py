@@ -1,31 +1,54 @@
-"""Finished work is used again until a module that it imported changes."""
+"""Finished work is used again until a module that it imported, or a file that it read, changes."""
 
+import os
 import sys
 from types import ModuleType
 
 import pytest
 
 from redqueen.trials import kept as keeping
-from redqueen.trials.kept import all_texts, keep, kept, place_of, texts
+from redqueen.trials.kept import all_texts, keep, kept, note_reads, place_of, texts
 
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """A folder of three modules, two of them loaded, and a data file beside them."""
+    """A folder of three modules, two of them loaded, and two data files, one of them read."""
     for name in ("used", "also_used", "unrelated"):
         (tmp_path / f"{name}.py").write_text(f"NAME = {name!r}\n")
-    (tmp_path / "rows.jsonl").write_text("{}\n")
+    for name in ("rows.jsonl", "out.txt"):
+        (tmp_path / name).write_text("{}\n")
+    monkeypatch.setattr(keeping, "BEGAN", float("inf"))
+    monkeypatch.setattr(keeping, "_READ", {})
+    note_reads()
+    (tmp_path / "rows.jsonl").read_text()
     for name in ("used", "also_used"):
         module = ModuleType(name)
         module.__file__ = str(tmp_path / f"{name}.py")
         monkeypatch.setitem(sys.modules, f"kept_test_{name}", module)
-    monkeypatch.setattr(keeping, "BEGAN", float("inf"))
     keep(tmp_path / "cache" / "made.json", {"score": 1.0}, [tmp_path])
     return tmp_path
 
 
-def test_only_what_was_loaded_counts_with_the_data_beside_it(written):
-    assert list(texts([written / "elsewhere", written])) == ["1/also_used.py", "1/rows.jsonl", "1/used.py"]
+def test_only_what_was_loaded_or_read_counts(written):
+    loaded = {name: module for name, module in sys.modules.items() if name.startswith("kept_test_")}
+    found = texts([written / "elsewhere", written], {**loaded, "torch": sys.modules["torch"]})
+    assert list(found) == ["1/also_used.py", "1/rows.jsonl", "1/used.py"]
+
+
+def test_data_that_lies_elsewhere_counts_where_it_was_read_and_not_written(written, tmp_path_factory, monkeypatch):
+    data, made = tmp_path_factory.mktemp("data"), written / "cache" / "made.json"
+    (data / "before.csv").write_text("question,answer\n")
+    os.utime(data / "before.csv", (1, 1))
+    monkeypatch.setattr(keeping, "BEGAN", 2.0)
+    (data / "written.csv").write_text("question,answer\n")
+    for name in ("before.csv", "written.csv"):
+        (data / name).read_text()
+    monkeypatch.setattr(keeping, "BEGAN", float("inf"))
+    keep(made, {"score": 1.0}, [written])
+    (data / "written.csv").unlink()
+    assert kept(made, [written]) is not None
+    (data / "before.csv").write_text("problem,answer\n")
+    assert kept(made, [written]) is None
 
 
 def test_a_change_in_an_unrelated_module_keeps_the_results(written):

@@ -107,7 +107,7 @@ def test_a_finished_seed_is_kept_until_what_it_imported_changes_and_an_interrupt
 def test_a_module_that_changes_while_it_is_trained_is_said_before_the_next_training(own):
     changing = '    with Path(__file__).open("a") as own:\n        own.write("# changed")\n    return spiral'
     own.write_text(OWN.replace("    return spiral", changing))
-    with pytest.raises(RedQueenError, match="low, seed 0: a module changed while it was trained; run it again"):
+    with pytest.raises(RedQueenError, match="low, seed 0: a module, or a file that it read, changed while"):
         trained(own)
     assert begun(own) == ["1.0 0 at 0"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from redqueen.chance import derive
 from redqueen.cli.words import parse
 from redqueen.credit.outcomes import unknown
 from redqueen.games.catalogue import find_game
+from redqueen.markup import visible
 from redqueen.play.lockstep import play
 from redqueen.runs.folder import Saved, keep_played, settings
 from redqueen.runs.named_players import find_player
@@ -46,8 +48,11 @@ def record(words: Sequence[str]) -> None:
     episodes = play([Match(game, task, dict.fromkeys(game.roles, player)) for task in tasks], rng)
     names = [keep_played(options.run, episode) for episode in episodes]
     known = [episode for episode in episodes if not unknown(episode)]
+    silent = [str(each.outcome.facts.get("reason", "nobody knows what is right")) for each in episodes if unknown(each)]
     for role in game.roles:
         scores = [score for each in known for seat, score in each.outcome.scores.items() if seat.role == role]
         mean = f"{sum(scores) / len(scores):.3f}" if scores else "unknown"
         print(f"{role}: mean score {mean} in {len(known)} of {len(episodes)} matches with a verdict")
+    for reason, count in Counter(silent).items():
+        print(visible(f"without a verdict: {count}, {reason}"))
     print(f"kept as {names[0]} to {names[-1]}: redqueen replay {options.run} {names[0]}")

@@ -22,6 +22,7 @@ from redqueen.guests import agents
 from redqueen.guests.agents import Judged, OnTheirOwn, endpoint
 from redqueen.play.lockstep import play
 from redqueen.questions.catalogue import find_questions
+from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import read_final, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import Match, RedQueenError, Reply
@@ -265,6 +266,22 @@ def test_an_agent_is_trained_recorded_and_played_again(solver, tmp_path, capsys)
     assert "agent: mean score 0.000 in 2 of 2 matches with a verdict" in said
     assert main(["replay", str(run), "played.1"]) == 0
     assert "replayed: every ask and the outcome are the same" in capsys.readouterr().out
+
+
+def test_a_recording_says_why_its_matches_have_no_verdict_and_takes_the_best_checkpoint(solver, tmp_path, capsys):
+    run, spec = tmp_path / "run", f"agent:{solver}:{{}},questions=sums,problems=2,count=16"
+    words = ["train", "grpo", "--game", spec.format("solve"), "--tasks", "2", "--attempts", "2", "--steps", "1", *TINY]
+    assert main([*words, "--keep-best", "--evaluate-every", "1", "--output", str(run)]) == 0
+    (best,) = (run / "checkpoints").glob("best_*")
+    capsys.readouterr()
+    assert main(["record", str(run), "--game", spec.format("breaks"), "--matches", "2", "--step", "best"]) == 0
+    said = capsys.readouterr().out
+    assert "agent: mean score unknown in 0 of 2 matches with a verdict" in said
+    assert "without a verdict: 2, KeyError: 'broken'\n" in said
+    assert main(["record", str(run), "--game", spec.format("solve"), "--matches", "1"]) == 0
+    assert "without a verdict" not in capsys.readouterr().out
+    versions = [each.turns[0].reply.version for name, each, _ in stored_episodes(run) if name.startswith("played.")]
+    assert versions == [int(best.name.removeprefix("best_"))] * 2 + [1]
 
 
 def test_a_folder_runs_no_agent_that_nobody_trusts(solver, tmp_path, capsys, monkeypatch):

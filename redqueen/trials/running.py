@@ -49,6 +49,10 @@ def run(spec: str, how: HowMuch, command: str, console: Console) -> Path:
         raise RedQueenError(f"{file} has no experiment {only!r}: there are {', '.join(found)}")
     name = Path(file).with_suffix("").name if file.endswith(".py") else file
     path = (how.results or folder_of(file) / "results") / f"{name}.md"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)  # before hours of trials
+    except OSError as error:
+        raise RedQueenError(f"cannot write to the folder {path.parent}: {error.strerror}") from None
     for each in [only] if only else found:
         console.print(f"[bold]{each}[/bold]", highlight=False)
         line = f"{command} {file}:{each}{how.flags()}"

@@ -138,6 +138,8 @@ def test_a_page_is_written_beside_the_file_and_names_its_command(own):
         ("rates.py:rate", HowMuch(), "rates.py has no experiment 'rate': there are rates"),
         ("empty.py", HowMuch(), "empty.py has no Experiment: it needs NAME = Experiment"),
         ("missing.py", HowMuch(), "there is no file"),
+        ("rates.py", HowMuch(results=Path("rates.py")), "cannot write to the folder rates.py: File exists"),
+        ("rates.py", HowMuch(results=Path("rates.py/in")), "cannot write to the folder rates.py/in: Not a directory"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_line(own, monkeypatch, spec, how, complaint):

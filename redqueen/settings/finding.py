@@ -130,7 +130,7 @@ def _from_folder(folder: Path) -> ModuleType:
 
 def _from_elsewhere(spec: str) -> ModuleType:
     entries = {entry.name: entry.value for entry in importlib.metadata.entry_points(group="redqueen.recipes")}
-    if spec in entries or "." in spec:
+    if spec in entries or ("." in spec and not Path(spec).is_dir()):
         enter(spec, "", f"the recipe {spec!r}")
         try:
             return importlib.import_module(entries.get(spec, spec))

@@ -184,3 +184,13 @@ def tree(folder, *files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
+
+
+def test_a_folder_with_a_dot_in_its_name_is_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.recipe").mkdir()
+    for name in (".", "my.recipe"):
+        with pytest.raises(RedQueenError, match=r"has no recipe\.py"):
+            find_recipe(name)
+    (tmp_path / "my.recipe" / "recipe.py").write_text("Config = train = None\n")
+    assert find_recipe("my.recipe").train is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -29,6 +30,12 @@ _KNOCK = 5.0  # seconds
 _NEAR_ONE = 1e-3  # nats above 0 that a server's rounding may put a log-probability
 _LIMIT, _RENAMED = "max_tokens", "max_completion_tokens"  # OpenAI's newer models take the second name alone
 _RATED = 20  # the most likely first tokens that an endpoint is asked for; OpenAI's and vLLM's maximum
+_OF_THE_PROMPT = (400, 413, 422)  # statuses of a prompt that is too long, or that a filter stops
+_ALL_REFUSED = 8  # prompts after which an endpoint that has taken none is taken to refuse all
+
+
+class PromptRefused(RedQueenError):
+    """The endpoint takes no request with this prompt."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,10 @@ class Server:
     Connection errors, time-outs, 429 and 5xx are retried `retries` times, after the Retry-After header or
     exponential backoff from `backoff` seconds with jitter, the longer of both, and never after more than
     `longest_wait`. An answer that is larger than `largest`, or takes longer than `total` as a whole, ends the run with
-    one line, and is not retried. The endpoint is sent a seed made from the ask's, which it may ignore, and the limit
-    of tokens as `max_tokens`, or as `max_completion_tokens` once it has refused the first and named the second.
+    one line, and is not retried. A prompt that it refuses (400, 413, 422: too long, or stopped by a filter) has no
+    reply where it takes others, and a warning says so. The endpoint is sent a seed made from the ask's, which it may
+    ignore, and the limit of tokens as `max_tokens`, or as `max_completion_tokens` once it has refused the first and
+    named the second.
     """
 
     asked_in_threads: ClassVar[bool] = True
@@ -64,6 +73,7 @@ class Server:
     label: str = ""  # the player's name; the model's where it is empty
     thoughts: Marks = THINK  # where the endpoint sends what the model thinks along with what it says
     _names: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)  # as the endpoint says
+    _taken: set[str] = field(default_factory=set, init=False, repr=False, compare=False)  # its url, once it has replied
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
@@ -84,21 +94,25 @@ class Server:
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         """The replies in the order of `asks`. Raises RedQueenError if the endpoint cannot be reached, refuses, or does
         not speak the protocol."""
-        return self._all(self._answer, asks)
+        return self._all(self._answer, self._silent, asks)
 
     def reply_each(self, asks: Sequence[Ask], heard: Heard) -> list[Reply]:
         """As `reply`; `heard` is told the place of each reply and the reply when it comes, whatever fails later."""
-        return self._all(self._answer, asks, heard)
+        return self._all(self._answer, self._silent, asks, heard)
 
     def rate_each(self, asks: Sequence[Ask], heard: Heard) -> list[np.ndarray]:
         """As `rate_choices`, and as `reply_each`."""
         self._check_choices(asks)
-        return self._all(self._rated, asks, heard)
+        return self._all(self._rated, _unrated, asks, heard)
 
     def _all(
-        self, answer: Callable[[BoundedClient, Event, Ask], T], asks: Sequence[Ask], heard: Heard | None = None
+        self,
+        answer: Callable[[BoundedClient, Event, Ask], T],
+        without: Callable[[Ask], T],
+        asks: Sequence[Ask],
+        heard: Heard | None = None,
     ) -> list[T]:
-        """`answer` to each ask, several at a time."""
+        """`answer` to each ask, several at a time; one whose prompt is refused goes `without`."""
         if not asks:
             return []
         stop = Event()  # set when one request has failed for good: the others need not wait their turn
@@ -108,12 +122,28 @@ class Server:
         ):
             answers = [workers.submit(answer, client, stop, ask) for ask in asks]
             places = {each: place for place, each in enumerate(answers)}
-            try:
+            found: dict[int, T] = {}
+            refused: dict[int, PromptRefused] = {}
+
+            def hear(place: int, one: T) -> None:
+                found[place] = one
                 if heard is not None:
-                    for each in as_completed(answers):
-                        heard(places[each], each.result())
-                        del places[each]
-                return [each.result() for each in answers]
+                    heard(place, one)
+
+            try:
+                for each in as_completed(answers):
+                    try:
+                        hear(places[each], each.result())
+                    except PromptRefused as error:
+                        refused[places[each]] = error
+                        if len(refused) == min(_ALL_REFUSED, len(asks)) and self.url not in self._taken:
+                            raise
+                    del places[each]
+                for place in refused:
+                    hear(place, without(asks[place]))
+                if refused:
+                    warnings.warn(f"{next(iter(refused.values()))}: what is asked so has no reply", stacklevel=2)
+                return [found[place] for place in range(len(asks))]
             except BaseException:
                 stop.set()
                 workers.shutdown(cancel_futures=True)  # those in flight are waited for: they are paid for
@@ -121,6 +151,9 @@ class Server:
                     if heard is not None and each.done() and not each.cancelled() and each.exception() is None:
                         heard(place, each.result())
                 raise
+
+    def _silent(self, ask: Ask) -> Reply:
+        return Reply("", self.name, malformed=True)
 
     def check(self) -> Server:
         """This server. Raises Unreachable if nothing answers at the url; any answer will do."""
@@ -159,7 +192,7 @@ class Server:
         (`top_logprobs`) begins, summing to one; NaN where none does. Raises RedQueenError for choices that begin alike,
         and for an endpoint that sends no log-probabilities."""
         self._check_choices(asks)
-        return self._all(self._rated, asks)
+        return self._all(self._rated, _unrated, asks)
 
     def _check_choices(self, asks: Sequence[Ask]) -> None:
         for ask in asks:
@@ -254,10 +287,11 @@ class Server:
             except httpx.InvalidURL as error:
                 raise RedQueenError(f"the server's url {self.url!r} is not a url ({error})") from None
             else:
-                if response.status == 200:
+                if response.status == 200 and not self._is_error(response):
+                    self._taken.add(self.url)
                     return response
-                if response.status != 429 and response.status < 500:
-                    raise RedQueenError(self._refusal(response, body))
+                if response.status not in (200, 429) and response.status < 500:
+                    raise self._refusal(response, body)
                 trouble = f"{self.url} answered {response.status} ({self._said(response)})"
                 wait = max(wait, _retry_after(response.headers.get("retry-after", "")))
             if attempt < self.retries and stop.wait(min(wait, self.longest_wait)):
@@ -279,22 +313,33 @@ class Server:
     def _endpoint(self) -> str:
         return f"{self.url.rstrip('/')}/chat/completions"
 
-    def _refusal(self, response: Answer, body: Mapping[str, Any]) -> str:
-        """The message for a response that a retry would not change."""
+    def _refusal(self, response: Answer, body: Mapping[str, Any]) -> RedQueenError:
+        """What is raised for a response that a retry would not change."""
         status, said = response.status, self._said(response)
         if 300 <= status < 400:
             place = self._one_line(response.headers.get("location", ""))
-            return f"{self.url} sends elsewhere ({status}, {place}), and is not followed: name that address itself"
-        if status in (401, 403):
-            return f"{self.url} refused the key ({status}, {said}): put a valid one into ${self.api_key_env}"
-        if status == 404:
-            return f"{self.url} has no model {self.model!r}, or its url should end in /v1 ({status}, {said})"
-        if status == 400 and "temperature" in said and "temperature" in body:
-            return (
+            line = f"{self.url} sends elsewhere ({status}, {place}), and is not followed: name that address itself"
+        elif status in (401, 403):
+            line = f"{self.url} refused the key ({status}, {said}): put a valid one into ${self.api_key_env}"
+        elif status == 404:
+            line = f"{self.url} has no model {self.model!r}, or its url should end in /v1 ({status}, {said})"
+        elif status == 400 and "temperature" in said and "temperature" in body:
+            line = (
                 f"{self.url} refused the temperature {body['temperature']} ({status}, {said}): set one that it takes "
                 "(or None in Python, which sends none)"
             )
-        return f"{self.url} refused the request ({status}, {said})"
+        else:
+            kind = PromptRefused if status in _OF_THE_PROMPT else RedQueenError
+            return kind(f"{self.url} refused the request ({status}, {said})")
+        return RedQueenError(line)
+
+    def _is_error(self, response: Answer) -> bool:
+        """Whether a response says that it is an error, as those of some gateways do with status 200."""
+        try:
+            found = response.json()
+        except ValueError:
+            return False
+        return isinstance(found, dict) and bool(found.get("error")) and "choices" not in found
 
     def _content(self, response: Answer) -> tuple[str, bool]:
         """The model's text, and whether it was truncated. Missing content is an empty text, content in parts their
@@ -336,6 +381,10 @@ def _first(response: Answer) -> dict[str, Any]:
     for what is no chat completion."""
     found: dict[str, Any] = min(response.json()["choices"], key=lambda choice: choice.get("index") or 0)
     return found
+
+
+def _unrated(ask: Ask) -> np.ndarray:
+    return np.full(len(ask.choices), np.nan)
 
 
 def _names_another(response: Answer, body: Mapping[str, Any]) -> bool:

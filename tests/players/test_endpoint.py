@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from redqueen.games.kuhn_poker import KuhnPoker
@@ -379,6 +380,45 @@ def test_what_trying_again_would_not_better_is_one_line_at_once(endpoint, answer
         quick(endpoint).reply(asked("a"))
     assert len(endpoint.bodies) == 1
     assert "\n" not in str(caught.value)
+
+
+def refuses_harm(body, number):
+    if "harm" in str(body["messages"]):
+        return error(400, "stopped by the content filter")
+    return echo(body, number)
+
+
+def test_a_prompt_that_a_filter_stops_has_no_reply_and_the_others_have_theirs(endpoint):
+    endpoint.script = refuses_harm
+    server, heard = quick(endpoint, concurrency=1), {}
+    with pytest.warns(
+        UserWarning, match=r"refused the request \(400, stopped by the content filter\): what is asked so"
+    ):
+        replies = server.reply_each(asked("harm", "a", "b"), lambda place, reply: heard.update({place: reply}))
+    assert [reply.text for reply in replies] == ["", "a", "b"]
+    assert [reply.malformed for reply in replies] == [True, False, False]
+    assert heard == dict(enumerate(replies))
+    with pytest.warns(UserWarning, match="no reply"):  # it has taken others before
+        assert server.reply(asked("harm"))[0].malformed
+    with pytest.warns(UserWarning, match="no reply"):
+        (found,) = server.rate_choices(asked("harm", choices=("A", "B")))
+    assert np.isnan(found).all() and len(found) == 2
+
+
+def test_an_endpoint_that_refuses_the_first_prompts_refuses_all(endpoint):
+    endpoint.script = always(error(400, "no such field"))
+    with pytest.raises(RedQueenError, match=r"refused the request \(400, no such field\)$"):
+        quick(endpoint, concurrency=2).reply(asked(*map(str, range(100))))
+    assert len(endpoint.bodies) < 20
+
+
+def test_an_error_that_comes_with_status_200_is_tried_again(endpoint):
+    busy = 200, {}, b'{"error": {"message": "upstream is busy", "code": 429}}'
+    endpoint.script = lambda body, number: busy if number < 2 else echo(body, number)
+    assert [reply.text for reply in quick(endpoint).reply(asked("a"))] == ["a"]
+    endpoint.script = always(busy)
+    with pytest.raises(RedQueenError, match=r"answered 200 \(upstream is busy\); gave up after"):
+        quick(endpoint).reply(asked("a"))
 
 
 def test_one_failure_ends_the_waits_of_the_others(endpoint):

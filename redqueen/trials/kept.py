@@ -40,10 +40,10 @@ def note_reads() -> None:
     sys.addaudithook(_note)
 
 
-def _note(event: str, facts: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(facts[0], str) and facts[0].endswith(DATA):
-        path = os.path.abspath(facts[0])
-        if facts[2] & os.O_ACCMODE == os.O_RDONLY and path not in _READ:
+def _note(event: str, given: tuple[Any, ...]) -> None:
+    if event == "open" and isinstance(given[0], str) and given[0].endswith(DATA):
+        path = os.path.abspath(given[0])
+        if given[2] & os.O_ACCMODE == os.O_RDONLY and path not in _READ:
             _READ[path] = os.path.isfile(path) and os.path.getmtime(path) <= BEGAN
 
 

@@ -75,7 +75,7 @@ class _Norm(torch.autograd.Function):
         return found
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor | None, None]:
         given, weight = ctx.saved_tensors
         slope, found = slope.contiguous(), torch.empty(given.shape, dtype=given.dtype)
@@ -94,7 +94,7 @@ class _Rotation(torch.autograd.Function):
         return _turned(heads, cosines, sines)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
         cosines, sines = ctx.saved_tensors
         return _turned(slope.contiguous(), cosines, -sines), None, None
@@ -109,7 +109,7 @@ class _Gate(torch.autograd.Function):
         return found
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
         gate, up = ctx.saved_tensors
         slope = slope.contiguous()

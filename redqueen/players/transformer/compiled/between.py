@@ -1,8 +1,8 @@
 """What is done between the products with weights, on a CPU, in one pass over the numbers each: norms, rotations and
 gates with their gradients, and the attention of the rows of a decoding step to their own keys.
 
-By torch's operations a norm of a few rows is nine of them, and keeps four times its input for the gradient; attention
-reads its keys at a third of the memory's speed.
+By torch's operations a norm of a few rows is nine of them, which keep more than its input for the gradient, and
+attention reads its keys at a third of the memory's speed.
 """
 
 from __future__ import annotations

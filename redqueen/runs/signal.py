@@ -246,8 +246,9 @@ def _cause(
             why = f"no judgement on {unknown} of {seats} replies of the {role} holds a score that can be read"
         elif not _sum(late, "answers"):
             why = (
-                f"none of the {tasks} tasks of the {role} has an answer, and no vote or judge gave a verdict: name the "
-                "column that holds the answers (--columns answer=COL), or say what an answer looks like (--compare)"
+                f"none of the {tasks} tasks of the {role} has an answer, and no vote or judge gave a verdict: where "
+                "the attempts vote, no two agree, so say what an answer looks like (--compare); where answers are known, "
+                "name the column that holds them (--columns answer=COL)"
             )
         else:
             why = f"{unknown} of {seats} replies of the {role} have no verdict"

@@ -155,8 +155,9 @@ def test_tasks_without_answers_are_told_in_the_first_step_that_learns_nothing():
     found = observed(signal, tries(Says(said("8")), 2, answer="", rights=[None]), updated=False)
     assert found == {"alarm/no_verdict": 1.0}
     assert signal.alarms() == [
-        "no verdict: none of the 2 tasks of the solver has an answer, and no vote or judge gave a verdict: name the "
-        "column that holds the answers (--columns answer=COL), or say what an answer looks like (--compare)"
+        "no verdict: none of the 2 tasks of the solver has an answer, and no vote or judge gave a verdict: where "
+        "the attempts vote, no two agree, so say what an answer looks like (--compare); where answers are known, name "
+        "the column that holds them (--columns answer=COL)"
     ]
 
 

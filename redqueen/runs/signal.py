@@ -247,8 +247,8 @@ def _cause(
         elif not _sum(late, "answers"):
             why = (
                 f"none of the {tasks} tasks of the {role} has an answer, and no vote or judge gave a verdict: where "
-                "the attempts vote, no two agree, so say what an answer looks like (--compare); where answers are known, "
-                "name the column that holds them (--columns answer=COL)"
+                "the attempts vote, no two agree, so say what an answer looks like (--compare); where answers are "
+                "known, name the column that holds them (--columns answer=COL)"
             )
         else:
             why = f"{unknown} of {seats} replies of the {role} have no verdict"

@@ -27,10 +27,11 @@ def leaks(text: str, answer: str, hint: str = "", hidden: bool = True) -> tuple[
     question. "boxed_in_question": the question holds a boxed expression. A blank answer is not looked for. If answers
     are not `hidden`, as in 1+0 or a choice between letters, they are looked for in the hint only.
     """
+    question, wanted = _tokens(text), _tokens(answer)
     found = {
-        "answer_in_question": hidden and stands_in(text, answer),
-        "answer_in_hint": stands_in(hint, answer),
-        "question_in_answer": stands_in(answer, text),
+        "answer_in_question": hidden and _stands_in(wanted, question),
+        "answer_in_hint": _stands_in(wanted, _tokens(hint)),
+        "question_in_answer": _stands_in(question, wanted),
         "boxed_in_question": _BOXED.search(text) is not None,
     }
     return tuple(kind for kind, there in found.items() if there)
@@ -47,7 +48,7 @@ def gives_away(text: str, answer: str) -> bool:
     it as an answer ("answer: 7", a box); a longer one wherever it stands, as in `leaks`."""
     wanted = _tokens(answer)
     if len(wanted) == 1 and _COMMON.fullmatch(wanted[0]):
-        return stands_in(marked(text), answer)
+        return _stands_in(wanted, _tokens(marked(text)))
     return bool(leaks(text, answer))
 
 

@@ -45,84 +45,89 @@ class Passes:
 def normed(given: Tensor, weight: Tensor, epsilon: float) -> Tensor | None:
     """Of the shape of `given`, [n, width] or [n, m, width]: divided by the root of the mean square of its last numbers,
     and weighted by [width]. None where torch's operations are to be used, as of all functions here."""
-    if _fitting(given, weight) is None:
+    passes = _fitting(given, weight)
+    if passes is None:
         return None
-    return _Norm.apply(given, weight, epsilon)  # type: ignore[no-any-return, no-untyped-call]
+    return _Norm.apply(passes, given, weight, epsilon)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def rotated(heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor | None:
     """[n, m, width], whose two halves are the coordinates of points, turned by the angles of a row: `cosines` and
     `sines` [n, 1, width], the sines negative in their first half."""
-    if _fitting(heads, cosines, sines) is None or not (cosines.is_contiguous() and sines.is_contiguous()):
+    passes = _fitting(heads, cosines, sines)
+    if passes is None or not (cosines.is_contiguous() and sines.is_contiguous()):
         return None
-    return _Rotation.apply(heads, cosines, sines)  # type: ignore[no-any-return, no-untyped-call]
+    return _Rotation.apply(passes, heads, cosines, sines)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def gated(gate: Tensor, up: Tensor) -> Tensor | None:
     """silu(gate) * up, of [n, width] each."""
-    if _fitting(gate, up) is None or gate.stride() != up.stride():
+    passes = _fitting(gate, up)
+    if passes is None or gate.stride() != up.stride():
         return None
-    return _Gate.apply(gate, up)  # type: ignore[no-any-return, no-untyped-call]
+    return _Gate.apply(passes, gate, up)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Norm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, given: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    def forward(ctx: Any, passes: Passes, given: Tensor, weight: Tensor, epsilon: float) -> Tensor:
         ctx.save_for_backward(given, weight)
-        ctx.epsilon = epsilon
+        ctx.passes, ctx.epsilon = passes, epsilon
         found = torch.empty(given.shape, dtype=given.dtype)
-        _made(given).norm(given.data_ptr(), weight.data_ptr(), found.data_ptr(), *_shape(given), epsilon)
+        passes.norm(given.data_ptr(), weight.data_ptr(), found.data_ptr(), *_shape(given), epsilon)
         return found
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor | None, None]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor | None, None]:
         given, weight = ctx.saved_tensors
         slope, found = slope.contiguous(), torch.empty(given.shape, dtype=given.dtype)
         rows, width = given.numel() // given.shape[-1], given.shape[-1]
         of_weight = torch.zeros(-(-rows // CHUNK), width) if ctx.needs_input_grad[1] else None
         pointers = [each.data_ptr() for each in (given, weight, slope, found)]
         kept = None if of_weight is None else of_weight.data_ptr()
-        _made(given).norm_back(*pointers, kept, *_shape(given), CHUNK, ctx.epsilon)
-        return found, None if of_weight is None else of_weight.sum(dim=0).to(weight.dtype), None
+        ctx.passes.norm_back(*pointers, kept, *_shape(given), CHUNK, ctx.epsilon)
+        return None, found, None if of_weight is None else of_weight.sum(dim=0).to(weight.dtype), None
 
 
 class _Rotation(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    def forward(ctx: Any, passes: Passes, heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
         ctx.save_for_backward(cosines, sines)
-        return _turned(heads, cosines, sines)
+        ctx.passes = passes
+        return _turned(passes, heads, cosines, sines)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, None, None]:
         cosines, sines = ctx.saved_tensors
-        return _turned(slope.contiguous(), cosines, -sines), None, None
+        return None, _turned(ctx.passes, slope.contiguous(), cosines, -sines), None, None
 
 
 class _Gate(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
+    def forward(ctx: Any, passes: Passes, gate: Tensor, up: Tensor) -> Tensor:
         ctx.save_for_backward(gate, up)
+        ctx.passes = passes
         found = torch.empty(gate.shape, dtype=gate.dtype)
-        _made(gate).gate(gate.data_ptr(), up.data_ptr(), found.data_ptr(), *gate.shape, gate.stride(0))
+        passes.gate(gate.data_ptr(), up.data_ptr(), found.data_ptr(), *gate.shape, gate.stride(0))
         return found
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[None, Tensor, Tensor]:
         gate, up = ctx.saved_tensors
         slope = slope.contiguous()
         found = torch.empty(gate.shape, dtype=gate.dtype), torch.empty(gate.shape, dtype=gate.dtype)
         pointers = [each.data_ptr() for each in (gate, up, slope, *found)]
-        _made(gate).gate_back(*pointers, *gate.shape, gate.stride(0))
-        return found
+        ctx.passes.gate_back(*pointers, *gate.shape, gate.stride(0))
+        return None, *found
 
 
-def _turned(heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+def _turned(passes: Passes, heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     found = torch.empty(heads.shape, dtype=heads.dtype)
     pointers = [each.data_ptr() for each in (heads, cosines, sines, found)]
-    _made(heads).rotate(*pointers, *_shape(heads))
+    passes.rotate(*pointers, *_shape(heads))
     return found
 
 
@@ -173,12 +178,6 @@ def attended(
 def _fitting(*tensors: Tensor) -> Passes | None:
     """The functions for these tensors, if they can be used."""
     return _passes(tensors[0].dtype) if fits(*tensors) else None
-
-
-def _made(given: Tensor) -> Passes:
-    found = _passes(given.dtype)
-    assert found is not None, f"there are no compiled functions for {given.dtype}"
-    return found
 
 
 def _shape(given: Tensor) -> tuple[int, int, int, int]:

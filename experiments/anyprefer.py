@@ -163,6 +163,7 @@ PAIRS = Experiment(
     ),
     controls=(NO_TOOL, NO_GATE, COIN, NO_ADVICE),
     seeds=5,
+    one_start=True,
     notes=(
         "Three iterations of 40 updates, 400 prompts and five replies each. Sums of up to two digits, .45 of which are "
         "demonstrated as if nothing were carried, with advice .05. The judge is a rule: it tells right from wrong in "

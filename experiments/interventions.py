@@ -148,6 +148,7 @@ FIRST_ERRORS = Experiment(
     compared=versus("InT", (ALONE, ELSEWHERE, STEP), ("late accuracy", "late pass@8")),
     controls=(ALONE, ELSEWHERE),
     seeds=5,
+    one_start=True,
     notes=(
         "Replies: all that a training samples, interventions and continuations too. Each problem has 8 attempts.",
         "Late: the mean of the last fifth of the steps, or of the measurements.",

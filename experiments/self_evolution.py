@@ -107,6 +107,7 @@ ROUNDS = Experiment(
     ),
     controls=(ALL, SAME),
     seeds=5,
+    one_start=True,
     notes=(
         "Three rounds of 40 updates. An answer is four replies: itself, a criticism, the mended one, a criticism of "
         "that. Where nothing is mended it is three, and there are six answers to each question and not four.",

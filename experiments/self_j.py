@@ -105,6 +105,7 @@ WITHHELD = Experiment(
     ),
     controls=(DEALT, UNTRAINED),
     seeds=5,
+    one_start=True,
     notes=(
         "Sums of up to two digits, two in five answered as if nothing were carried. The start has learned to compare "
         "an answer with the right one, and to guess without it. Updates and answers are the same everywhere.",

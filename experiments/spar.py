@@ -196,6 +196,7 @@ TREES = Experiment(
     ),
     controls=(OTHER, DRAWN, ALIKE),
     seeds=5,
+    one_start=True,
     notes=(
         "Three iterations of 40 updates. Drawn apart and the most alike: 12 replies to each question in place of 5 and "
         "their edits (`edits`, of a search), so that about as many are judged.",

@@ -7,21 +7,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
+
 from experiments._starts import imitating
+from redqueen.demonstrations.gold import gold_reply
 from redqueen.demonstrations.transfer import aided
+from redqueen.games.talk import posed
 from redqueen.play.groups import attempts
+from redqueen.players.language.writing import Writer
 from redqueen.protocols import Game, Player
 from redqueen.questions.small.step_traces import ERRORS, StepTraces, Trace, applied, spoilt, written
 from redqueen.recipes.credit.interventions import recipe
 from redqueen.recipes.credit.interventions import steps as of_int
-from redqueen.recipes.credit.interventions.steps import GO_ON, Failed, Proposed, read, request
+from redqueen.recipes.credit.interventions.steps import GO_ON, Failed, Proposed, read, request, spliced
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
 from redqueen.trials.starts import warmed
-from redqueen.types import SOLVER, Demonstration, Episode, Group, Outcome, Seat, Task
+from redqueen.types import SOLVER, Ask, Demonstration, Episode, Group, Outcome, Seat, Task, Trajectory, Turn
 
 NAME = "experiments.interventions:chains"
-ALONE, ELSEWHERE, STEP = "reinforcement alone", "another place", "the step alone is learned"
+ALONE, ELSEWHERE, STEP, GOLD, WHOLE = (
+    *("reinforcement alone", "another place", "the step alone is learned"),
+    *("the step of the solution", "whole solutions"),
+)
 
 
 @dataclass(frozen=True)
@@ -86,13 +94,32 @@ class Method:
     """InT, or the same with its steps at another place."""
 
     int: recipe.Config
-    elsewhere: bool = False
+    place: str = "its own"  # a key of READ
+    whole: bool = False  # the solution is imitated in place of the attempt and the step
 
 
 def moved(reply: str, one: Failed) -> Proposed | None:
     """The intervention at a place that the reply decides, whatever it says."""
     found = read(reply, one)
     return None if found is None else found._replace(place=Random(reply).randrange(len(one.steps)))
+
+
+def known(reply: str, one: Failed) -> Proposed | None:
+    """The step of the solution at the first error, whatever the reply says; None where the attempt ends before it."""
+    gold = one.episode.task.facts["gold"].split("\n")
+    place = next((at for at, pair in enumerate(zip(one.steps, gold, strict=False)) if pair[0] != pair[1]), None)
+    return None if place is None else Proposed(one, place, gold[place])
+
+
+def solution(one: Proposed, learner: Writer) -> Trajectory:
+    """The solution of the problem of which an attempt failed, as the learner's reply to it."""
+    episode = one.failed.episode
+    ask = Ask(episode.turns[-1].ask.seat, posed(episode.task, episode.turns[-1].ask.seat))
+    turns = (Turn(ask, replace(learner.recite(ask, gold_reply(episode.task)), recited=True)),)
+    return Trajectory(replace(episode, turns=turns), ask.seat, turns, np.zeros(1))
+
+
+READ = {"its own": read, ELSEWHERE: moved, GOLD: known}
 
 
 @dataclass
@@ -112,7 +139,8 @@ class OneSeed:
         counted = Counting()
         with (
             swapped(recipe, {"attempts": counted}),
-            swapped(of_int, {"attempts": counted, "read": moved if config.elsewhere else read}),
+            swapped(of_int, {"attempts": counted, "read": READ[config.place]}),
+            swapped(of_int, {"spliced": solution if config.whole else spliced}),
         ):
             trial = Training(recipe.train, evaluate_every=12)(config.int, seed, folder)
         return replace(trial, final={**trial.final, "replies": float(counted.replies)})
@@ -138,19 +166,24 @@ FIRST_ERRORS = Experiment(
     variants={
         "InT": {},
         ALONE: {"int.supervised": 0},
-        ELSEWHERE: {"elsewhere": True},
+        WHOLE: {"whole": True},
+        GOLD: {"place": GOLD},
+        ELSEWHERE: {"place": ELSEWHERE},
         STEP: {"int.learn": "step"},
     },
     figures=(
         *("first accuracy", "late accuracy", "first pass@8", "late pass@8", "late led_on", "late place"),
         *("late unread", "late leaking", "late completion_length", "replies"),
     ),
-    compared=versus("InT", (ALONE, ELSEWHERE, STEP), ("late accuracy", "late pass@8")),
-    controls=(ALONE, ELSEWHERE),
+    compared=versus("InT", (ALONE, WHOLE, GOLD, ELSEWHERE, STEP), ("late accuracy", "late pass@8")),
+    controls=(ALONE, WHOLE, GOLD, ELSEWHERE),
     seeds=5,
     one_start=True,
     notes=(
         "Replies: all that a training samples, interventions and continuations too. Each problem has 8 attempts.",
         "Late: the mean of the last fifth of the steps, or of the measurements.",
+        "Whole solutions: what InT would have learned from (an attempt with a step that leads on), with the solution "
+        "of the problem imitated in its place. The step of the solution: put at the true first error, whatever the "
+        "intervener says. Another place: the intervener's step, anywhere.",
     ),
 )

@@ -10,9 +10,10 @@ from random import Random
 from experiments._starts import imitating
 from redqueen.demonstrations.refinement import about, again
 from redqueen.players.language.writing import Writer
+from redqueen.questions.asking import judgements_of
 from redqueen.questions.small.sums import Sums
 from redqueen.questions.taught import Taught, TaughtProposable, taught
-from redqueen.recipes.self_training.self_evolution import recipe
+from redqueen.recipes.self_training.self_evolution import recipe, steps
 from redqueen.recipes.self_training.self_evolution.steps import Refinement
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
@@ -20,7 +21,10 @@ from redqueen.trials.starts import warmed
 from redqueen.types import SOLVER, Demonstration, Group, Task
 
 NAME = "experiments.self_evolution:criticised"
-ALL, RIGHT, SAME, LAST = "everything is kept", "the right ones are kept", "nothing is mended", "goes on from the last"
+ALL, RIGHT, SAME, DEALT, LAST = (
+    *("everything is kept", "the right ones are kept", "nothing is mended"),
+    *("verdicts dealt anew", "goes on from the last"),
+)
 ACCEPTED = {True: 0.85, False: 0.3}  # how often the critic of the demonstrations accepts a right and a wrong answer
 MENDS = 0.85  # how often the demonstrated solver is right after criticism
 
@@ -59,18 +63,29 @@ class Unmended(Refinement):
         return list(groups)
 
 
+def dealt_anew(groups: Sequence[Group]) -> list[str]:
+    """What was said, dealt to other answers: as many are accepted, and it does not matter which."""
+    found = judgements_of(groups)
+    Random(groups[0].number).shuffle(found)
+    return found
+
+
 @dataclass(frozen=True)
 class Method:
-    """SELF, or the same without mending."""
+    """SELF, or the same without mending, or by verdicts of other answers."""
 
     self_evolution: recipe.Config
     mends: bool = True
+    dealt: bool = False
 
 
 @dataclass(frozen=True)
 class OneSeed:
     def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
-        with swapped(recipe, {"Refinement": Refinement if config.mends else Unmended}):
+        with (
+            swapped(recipe, {"Refinement": Refinement if config.mends else Unmended}),
+            swapped(steps, {"judgements_of": dealt_anew if config.dealt else judgements_of}),
+        ):
             return Training(recipe.train, evaluate_every=40)(config.self_evolution, seed, folder)
 
 
@@ -94,6 +109,7 @@ ROUNDS = Experiment(
         ALL: {"self_evolution.keep": "all"},
         RIGHT: {"self_evolution.keep": "right"},
         SAME: {"mends": False, "self_evolution.attempts": 6},
+        DEALT: {"dealt": True},
         LAST: {"self_evolution.start": "last"},
     },
     figures=(
@@ -101,11 +117,11 @@ ROUNDS = Experiment(
         *("first acceptance_ratio", "first needed_ratio", "late acceptance_ratio", "late kept_right", "late kept"),
     ),
     compared=(
-        *versus("SELF", (ALL, RIGHT, SAME, LAST), ("accuracy", "pass@8")),
+        *versus("SELF", (ALL, RIGHT, SAME, DEALT, LAST), ("accuracy", "pass@8")),
         Difference("SELF", "SELF", "accuracy", "first accuracy"),
         Difference("SELF", "SELF", "first kept_right", "first mended_right"),
     ),
-    controls=(ALL, SAME),
+    controls=(ALL, RIGHT, SAME, DEALT),
     seeds=5,
     one_start=True,
     notes=(

@@ -18,16 +18,16 @@ from redqueen.players.language.writing import Writer
 from redqueen.protocols import Player
 from redqueen.recipes.preferences.spar import recipe
 from redqueen.recipes.preferences.spar import steps as of_spar
-from redqueen.recipes.preferences.spar.steps import Search, Tree, pairs
+from redqueen.recipes.preferences.spar.steps import Judged, Search, Tree, pairs
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import warmed
-from redqueen.types import SOLVER, Demonstration, Task, Trajectory
+from redqueen.types import SOLVER, Demonstration, Episode, Task, Trajectory
 
 NAME = "experiments.spar:Constrained"
 WORDS = "abcdefghij"
-OTHER, DRAWN, ALIKE, RIGHT, STILL = (
-    *("another reply loses", "drawn apart", "the most alike"),
+OTHER, DRAWN, ALIKE, DEALT, RIGHT, STILL = (
+    *("another reply loses", "drawn apart", "the most alike", "verdicts dealt anew"),
     *("the check decides", "the refiner stays as it is"),
 )
 _ASKED = re.compile(r"(\d) words, has (\w), no (\w), ends (\w)")
@@ -110,6 +110,18 @@ class Untreed(Search):
             tree.kept = []
 
 
+class Dealt(Search):
+    """The same, in which each reply of a level has the criticisms of another one."""
+
+    def judged(
+        self, episodes: Sequence[Episode], critic: Player, rng: Random, tasks: Sequence[Task] = ()
+    ) -> list[Judged]:
+        found = super().judged(episodes, critic, rng, tasks)
+        others = rng.sample(found, len(found))
+        pairs = zip(found, others, strict=True)
+        return [each._replace(criticisms=other.criticisms, value=other.value) for each, other in pairs]
+
+
 def accepted(replies: Sequence[Trajectory]) -> list[Trajectory]:
     """The replies with a reward of 1 where most criticisms accept them, 0 where most do not, NaN where as many do."""
     signs = [np.sign(each.rewards - 0.5) / 2.0 + 0.5 for each in replies]
@@ -148,6 +160,7 @@ PAIRS: dict[str, tuple[type[Search], Pairing]] = {
     OTHER: (Search, another_loses),
     DRAWN: (Untreed, drawn_apart),
     ALIKE: (Untreed, most_alike),
+    DEALT: (Dealt, pairs),
 }
 
 
@@ -182,6 +195,7 @@ TREES = Experiment(
         OTHER: {"pairs": OTHER},
         DRAWN: {"pairs": DRAWN, "spar.attempts": 12},
         ALIKE: {"pairs": ALIKE, "spar.attempts": 12},
+        DEALT: {"pairs": DEALT},
         RIGHT: {"spar.keep": "right"},
         STILL: {"spar.refiner.player": "frozen"},
     },
@@ -191,10 +205,10 @@ TREES = Experiment(
         *("first judge_accuracy", "late judge_accuracy", "late reply_length"),
     ),
     compared=(
-        *versus("SPaR", (OTHER, DRAWN, ALIKE, RIGHT, STILL), ("accuracy",)),
+        *versus("SPaR", (OTHER, DRAWN, ALIKE, DEALT, RIGHT, STILL), ("accuracy",)),
         Difference("SPaR", "SPaR", "accuracy", "first accuracy"),
     ),
-    controls=(OTHER, DRAWN, ALIKE),
+    controls=(OTHER, DRAWN, ALIKE, DEALT, RIGHT),
     seeds=5,
     one_start=True,
     notes=(

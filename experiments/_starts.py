@@ -8,7 +8,11 @@ from redqueen.trials.starts import Start
 
 
 def imitating(
-    questions: str, longest: int, steps: int = 1500, rest: int = 500, model: str = "tiny:hidden=96,layers=3"
+    questions: str,
+    longest: int,
+    steps: int = 1500,
+    rest: int = 500,
+    model: str = "tiny:hidden=96,layers=3,initializer_range=0.1",
 ) -> Start:
     """A tiny transformer that imitated solutions for some steps, replies of `longest` tokens; its rate falls over the
     last of them, the `rest`."""

@@ -281,11 +281,7 @@ SAME_AS_TRL = replace(
         recipe.Config(warmed(3e-4, max_completion_length=8), questions=SUMS, steps=150, tasks=16, attempts=8),
         known=SUMS,
     ),
-    starts={
-        "grpo.learner.model": imitating(
-            SUMS, 8, steps=1200, rest=100, model="tiny:hidden=96,layers=3,initializer_range=0.1"
-        )
-    },
+    starts={"grpo.learner.model": imitating(SUMS, 8, steps=1200, rest=100)},
     figures=("first accuracy", "accuracy", "pass@8", "seconds a step"),
     compared=(
         *versus("Red Queen", ("TRL",), ("accuracy",)),
@@ -313,7 +309,7 @@ RANKED = Experiment(
             attempts=8,
         )
     ),
-    starts={"grpo.learner.model": imitating(SUMS, 8)},
+    starts={"grpo.learner.model": imitating(SUMS, 8, model="tiny:hidden=96,layers=3")},
     variants={
         JUDGE: {},
         WEAK: {"skill": 0.5},

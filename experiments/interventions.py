@@ -37,8 +37,8 @@ class Chains:
     """Problems of `length` steps, solved a line each, whose answer is what the last line comes to. For demonstrations:
     a solver errs at a step in `slip` of them, an intervener finds the first error in `found` of its attempts."""
 
-    length: int = 4
-    slip: float = 0.35
+    length: int = 6
+    slip: float = 0.5
     found: float = 0.85
     name: str = "chains"
     levels: tuple[str, ...] = ("chain",)
@@ -152,7 +152,7 @@ FIRST_ERRORS = Experiment(
     trial=OneSeed(),
     config=Method(
         recipe.Config(
-            warmed(3e-4, max_completion_length=48),
+            warmed(3e-4, max_completion_length=72),
             questions=NAME,
             steps=60,
             supervised=20,
@@ -162,7 +162,7 @@ FIRST_ERRORS = Experiment(
             truncated_score="graded",
         )
     ),
-    starts={"int.learner.model": imitating(NAME, 48)},
+    starts={"int.learner.model": imitating(NAME, 72)},
     variants={
         "InT": {},
         ALONE: {"int.supervised": 0},

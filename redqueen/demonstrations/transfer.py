@@ -57,6 +57,11 @@ def said_plainly(trajectory: Trajectory, task: Task, learner: Writer) -> Traject
     return replace(trajectory, episode=episode, turns=episode.turns)
 
 
+def tokens_of(text: str, tokens: Sequence[int], learner: Writer) -> int:
+    """How many of the tokens say the text with which they begin, or a little more where one runs past its end."""
+    return next(at for at in range(len(tokens) + 1) if len(learner.format.decode(list(tokens[:at]))) >= len(text))
+
+
 def aided(task: Task, help: str) -> Task:
     """The task with `help` behind its prompt, or behind the last message of its conversation."""
     if not task.messages:

@@ -14,6 +14,7 @@ import numpy as np
 from redqueen.credit.outcomes import verdicts, vote, whole_reply
 from redqueen.curricula.held_out import apart_from, groups_apart, held_out, labelled
 from redqueen.measures.first_replies import Answered, answered_questions, as_text
+from redqueen.measures.narrowing import Narrowing
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, Remarks, State, has
 from redqueen.questions.asking import SOLVE, graded, tasks_among
@@ -66,7 +67,8 @@ class HeldOut:
     `besides` is not among them where a level has others. `tests` are these tasks. Without `attempts` the run says how
     often each is attempted (`sample`), and how many replies a measurement has at most (`limit`). `truncated` is the
     verdict on an answer that was cut off. With `votes` also `majority`, the accuracy of the majority of the attempts at
-    each task, about what learning from it can reach, and `room`, how much that is above the accuracy."""
+    each task, about what learning from it can reach, and `room`, how much that is above the accuracy; and an alarm
+    where pass@k falls while the attempts come to agree."""
 
     def __init__(
         self,
@@ -88,6 +90,7 @@ class HeldOut:
         self._seed = seed
         self._truncated = truncated
         self._votes = votes
+        self._narrowing = Narrowing()  # of the votes
         self._first, self._latest = "", list[Answered]()
 
     def __call__(self) -> Metrics:
@@ -126,7 +129,10 @@ class HeldOut:
         found = share_right("majority", right)
         if "majority" in found and "accuracy" in known:
             found["room"] = Mean(found["majority"] - known["accuracy"], len(groups))
-        return found
+        return found | self._narrowing.observe(known, votes, self._attempts)
+
+    def alarms(self) -> list[str]:
+        return self._narrowing.alarms()
 
     def sample(self, attempts: int) -> None:
         """From now on each task is attempted `attempts` times, unless a number was given when this was made."""
@@ -172,10 +178,10 @@ class HeldOut:
         }
 
     def state(self) -> State:
-        return {}
+        return self._narrowing.state() if self._votes else {}
 
     def restore(self, state: State) -> None:
-        return None
+        self._narrowing.restore(state)
 
 
 def within_limit(

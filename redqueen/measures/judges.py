@@ -101,6 +101,25 @@ class Agreement:
         self._alarms.restore(state["alarms"])
 
 
+class Inflation:
+    """How much more a share has risen in a judge's eyes than by a check, since both were first known."""
+
+    def __init__(self) -> None:
+        self._first: list[float] = []  # by the judge, by the check
+
+    def rise(self, judged: float, right: float) -> float:
+        """The difference of both rises, which begins at 0."""
+        self._first = self._first or [judged, right]
+        return (judged - self._first[0]) - (right - self._first[1])
+
+    def state(self) -> State:
+        return {"first": list(self._first)}
+
+    def restore(self, state: State) -> None:
+        shaped(state, {"first": [FINITE]}, "the inflation: ")
+        self._first = list(state["first"])
+
+
 def auc(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
     """The chance that a right answer is scored above a wrong one, ties by halves; None where there are not both."""
     right = sum(truths)

@@ -8,11 +8,12 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.consensus import distances
-from redqueen.checks.votes import Elect, collective
+from redqueen.checks.votes import Elect, Vote, collective
 from redqueen.credit.outcomes import answers, verdicts, vote
 from redqueen.curricula.held_out import held_out
 from redqueen.measures.accuracy import ATTEMPTS, on_problems, shares_right, within_limit
 from redqueen.measures.judges import auc
+from redqueen.measures.narrowing import Narrowing
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, Questions, State
 from redqueen.questions.asking import SOLVE, graded
@@ -25,7 +26,8 @@ class OfMembers:
     """The answers of all members to held-out tasks: `accuracy`, the mean over the members, and `accuracy/NAME` of each;
     `pass@k` and `majority`, means of each by itself; `collective`, the accuracy of the vote of all (a tie is not
     right), or what `elect` chooses; `room`, how much that is above the accuracy; and if `errors`, `errors_auc`. What
-    nobody knows is left out, and its share is in `accuracy_unknown`."""
+    nobody knows is left out, and its share is in `accuracy_unknown`. An alarm rings where pass@k falls while the
+    attempts of each come to agree."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class OfMembers:
         self._truncated: Truncated = truncated
         self._elect, self._errors = elect, errors
         self._attempts = ATTEMPTS
+        self._narrowing = Narrowing()  # of the members, each by itself
 
     def sample(self, attempts: int) -> None:
         """From now on each member attempts each task `attempts` times."""
@@ -64,16 +67,19 @@ class OfMembers:
             for each in self._members
         }
         found: Metrics = {}
+        alone: list[Vote] = []
         columns = list(zip(*tried.values(), strict=True))
         known = [not all(np.isnan(verdicts(group)).all() for group in column) for column in columns]
         for name, groups in tried.items():
             right = np.array([verdicts(group) for group in groups])
             own = [vote(group, truncated=self._truncated) for group in groups]
+            alone += own
             found |= shares_right(right, f"/{name}")
             found |= share_right(f"majority/{name}", votes_right(self._questions, self._tasks, own, known))
         for figure in ("accuracy", "accuracy_unknown", f"pass@{self._attempts}", "majority"):
             if each_own := [found[f"{figure}/{name}"] for name in tried if f"{figure}/{name}" in found]:
                 found[figure] = mean_of(each_own)
+        found |= self._narrowing.observe(found, alone, self._attempts)
         said = [[answers(group.attempts, self._truncated) for group in column] for column in columns]
         votes = [self._elect(each) for each in said]
         found |= share_right("collective", votes_right(self._questions, self._tasks, votes, known))
@@ -99,8 +105,11 @@ class OfMembers:
         names = [*stated, "collective", "room", *(f"{name}/{each.name}" for name in stated for each in self._members)]
         return {name: on_problems(self._tasks, self._attempts, guesses=False) for name in names}
 
+    def alarms(self) -> list[str]:
+        return self._narrowing.alarms()
+
     def state(self) -> State:
-        return {}
+        return self._narrowing.state()
 
     def restore(self, state: State) -> None:
-        return None
+        self._narrowing.restore(state)

@@ -134,3 +134,40 @@ def test_a_measurement_within_a_limit_has_fewer_attempts_and_then_fewer_problems
     assert within_limit(tests, 8, 8) == (tests, 1)
     assert within_limit(tests, 8, 7) == ({"ones": tests["ones"][:3], "twos": tests["twos"]}, 1)
     assert within_limit(tests, 8, 1) == ({"ones": tests["ones"][:1], "twos": tests["twos"][:1]}, 1)
+
+
+class Says:
+    """A player that answers 1+1 and 1+2 in turn, with replies that it is given."""
+
+    name = "says"
+
+    def __init__(self):
+        self.texts = []
+
+    def reply(self, asks):
+        return [Reply(self.texts[n], self.name) for n, _ in enumerate(asks)]
+
+
+def test_a_vote_that_loses_what_the_attempts_knew_rings_and_one_that_is_right_does_not():
+    tasks = {"ones": [SUMS.task(1, 1), SUMS.task(1, 2)]}
+    player = Says()
+    measure = HeldOut(SUMS, player, tasks, attempts=4, votes=True)
+    player.texts = ["2", "2", "5", "5", "3", "5", "5", "5"]
+    assert "alarm/narrowed" not in measure()  # both are solved by some attempt
+    player.texts = ["2"] * 4 + ["3"] * 4
+    assert "alarm/narrowed" not in measure()  # of one voice, and right
+    player.texts = ["2", "2", "5", "6", "6", "5", "4", "5"]
+    assert measure()["pass@4"] == 0.5 and not measure.alarms()  # lost, but they do not agree
+    player.texts = ["2"] * 4 + ["5"] * 4
+    found = measure()
+    assert (found["pass@4"], found["alarm/narrowed"]) == (0.5, 1.0)
+    assert measure.alarms() == [
+        "narrowed: pass@4 of the held-out problems has fallen by 0.50 from its best, and 100% of the attempts give the "
+        "majority's answer: the vote sharpens what it has and loses the rest"
+    ]
+    later = HeldOut(SUMS, player, tasks, attempts=4, votes=True)
+    later.restore(measure.state())
+    assert later.alarms() == measure.alarms() and later.state() == measure.state()
+    player.texts = ["2"] * 4 + ["3"] * 4
+    assert later()["alarm/narrowed"] == 0.0
+    HeldOut(SUMS, player, tasks).restore({})

@@ -16,7 +16,7 @@ from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import Apart
 from redqueen.curricula.hints import unsolved
 from redqueen.demonstrations.gold import gold_reply
-from redqueen.demonstrations.transfer import aided, unaided
+from redqueen.demonstrations.transfer import aided, tokens_of, unaided
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.measures.recitations import recited, reference_logprobs
 from redqueen.play.groups import attempts
@@ -24,7 +24,19 @@ from redqueen.players.language.writing import Writer
 from redqueen.protocols import Questions
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.verdicts import Truncated, check_known
-from redqueen.types import SOLVER, Demonstration, Group, Metrics, RedQueenError, Task, Trajectory, mean_of
+from redqueen.types import (
+    SOLVER,
+    Demonstration,
+    Episode,
+    Group,
+    Mean,
+    Metrics,
+    RedQueenError,
+    Task,
+    Trajectory,
+    Turn,
+    mean_of,
+)
 
 Positive = Literal["own", "expert", "none"]
 Where = Literal["all-failed", "everywhere"]
@@ -107,19 +119,44 @@ class Explanations(Ringing):
     def metrics(self) -> Metrics:
         """Figures of the last call: shares of the groups that nobody solved (`all_failed`) and of the answers that were
         `explained`, of the explanations with the answer before their last line (`answer_first`), and in nats a token,
-        after the plain prompts, `explanation_logprob` and `attempt_logprob` of the attempts at the same tasks."""
+        after the plain prompts, `explanation_logprob` and `attempt_logprob` of the attempts at the same tasks, and
+        `answer_after_explanation` and `answer_after_attempt` of the answer that was explained."""
         return self._figures
 
 
 def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[Group]) -> Metrics:
-    """Mean log-probabilities in nats a token after the plain prompts: of what was shown, and of the attempts of the
-    groups that it belongs to, as these were sampled."""
-    numbers = {each.group for each in shown}
-    own = [each for group in groups if group.number in numbers for each in group.attempts]
+    """What makes a positive sample a good one, as means in nats a token after the plain prompts: the log-probabilities
+    of what was shown, and of the attempts of the groups that it belongs to, as these were sampled; and of the answer,
+    the last line of what was shown, after the lines before it, and after those of an attempt."""
+    own = {group.number: group.attempts for group in groups}
+    tried = [own[each.group] for each in shown if each.group is not None]
+    explained = [_aloud(each.episode, learner).rpartition("\n") for each in shown]
+    attempted = [_aloud(attempts[0], learner).rpartition("\n") for attempts in tried]
+    answers = [line for *_, line in explained]
     return {
         "explanation_logprob": mean_of([float(row.mean()) for (row,) in reference_logprobs(learner, shown)]),
-        "attempt_logprob": mean_of([float(each.turns[-1].reply.logprobs.mean()) for each in own]),
+        "attempt_logprob": mean_of([float(one.turns[-1].reply.logprobs.mean()) for each in tried for one in each]),
+        "answer_after_explanation": _after(shown, ["".join(each[:2]) for each in explained], answers, learner),
+        "answer_after_attempt": _after(shown, ["".join(each[:2]) for each in attempted], answers, learner),
     }
+
+
+def _aloud(episode: Episode, learner: Writer) -> str:
+    """A reply as it was written, thoughts and marks included, without its end."""
+    return learner.format.decode(episode.turns[-1].reply.tokens.tolist()).rstrip()
+
+
+def _after(shown: Sequence[Trajectory], begun: Sequence[str], lines: Sequence[str], learner: Writer) -> Mean:
+    """The mean log-probability in nats a token of each line after what is begun with, both as the reply to what each of
+    `shown` replies to."""
+    asks = [each.turns[0].ask for each in shown]
+    replies = [learner.recite(ask, f"{head}{line}") for ask, head, line in zip(asks, begun, lines, strict=True)]
+    rows = reference_logprobs(
+        learner,
+        [replace(each, turns=(Turn(ask, reply),)) for each, ask, reply in zip(shown, asks, replies, strict=True)],
+    )
+    cuts = [tokens_of(head, reply.tokens.tolist(), learner) for head, reply in zip(begun, replies, strict=True)]
+    return mean_of([float(row[min(cut, len(row) - 2) : -1].mean()) for (row,), cut in zip(rows, cuts, strict=True)])
 
 
 def answer_first(explanation: Trajectory) -> bool:

@@ -11,16 +11,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from redqueen.checks.leaks import stands_in
-from redqueen.credit.outcomes import verdicts
+from redqueen.credit.outcomes import cut_off, verdicts, whole_reply
 from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.gold import gold_reply
-from redqueen.demonstrations.transfer import aided
+from redqueen.demonstrations.transfer import aided, tokens_of
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.talk import posed
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Questions
+from redqueen.protocols import Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.texts import said_aloud
@@ -45,6 +45,14 @@ LATE = Alarm(
     limit=0.02,
     steps=5,
     below=True,
+)
+SHORTER = Alarm(
+    "stops",
+    "stopping",
+    "{value:.0%} more of the attempts than at first end after one line, and wrong: replies stop after a step "
+    "(fewer --supervised)",
+    limit=0.3,
+    steps=3,
 )
 
 
@@ -127,7 +135,7 @@ def spliced(one: Proposed, learner: Writer) -> Trajectory:
     whole = learner.recite(ask, f"{one.prefix}{one.step}\n")
     tokens = whole.tokens.tolist()
     tokens = tokens[:-1] if tokens and tokens[-1] in (learner.format.end,) else tokens
-    cut = next(at for at in range(len(tokens) + 1) if len(learner.format.decode(tokens[:at])) >= len(one.prefix))
+    cut = tokens_of(one.prefix, tokens, learner)
     turns, prompt = [], whole.prompt_tokens
     for piece in (tokens[:cut], tokens[cut:]):
         if piece:
@@ -158,11 +166,12 @@ class Interventions(Ringing):
         self._questions, self._proposals, self._continuations = questions, proposals, continuations
         self._truncated: Truncated = truncated
         self._figures: Metrics = {}
-        self._alarms = Alarms([UNREAD, LATE], quiet=True)
+        self._first_of_one_line: float | None = None
+        self._alarms = Alarms([UNREAD, LATE, SHORTER], quiet=True)
 
     def __call__(self, groups: Sequence[Group], learner: Writer, rng: Random) -> list[Trajectory]:
         wrong = failed(groups, learner)
-        self._figures = {}
+        self._figures = {"one_line": mean_of([_stopped(*each) for group in groups for each in _with_verdicts(group)])}
         if not wrong:
             return []
         asked = attempts(INTERVENE, [request(one) for one in wrong], learner, self._proposals, rng)
@@ -170,7 +179,7 @@ class Interventions(Ringing):
         read_ones = [each for found in replies for each in found if each is not None]
         kept = [each for each in read_ones if not leaks(each.step, each.failed.episode.task.answer)]
         count = sum(map(len, replies))
-        self._figures = {
+        self._figures |= {
             "unread": Mean(1.0 - len(read_ones) / count, count),
             "leaking": Mean((len(read_ones) - len(kept)) / count, count),
         }
@@ -190,11 +199,32 @@ class Interventions(Ringing):
         return found
 
     def metrics(self) -> Metrics:
-        """Figures of the last call, and the alarms: shares of the interventions that could not be read (`unread`) and
-        that give the answer away (`leaking`), of those tried that led to the answer (`led_on`), and how far into the
-        attempt they stand (`place`, 1 is the last step)."""
+        """Figures of the last call, and the alarms: the share of the attempts that end after one line and are not right
+        (`one_line`); shares of the interventions that could not be read (`unread`) and that give the answer away
+        (`leaking`), of those tried that led to the answer (`led_on`), and how far into the attempt they stand (`place`,
+        1 is the last step)."""
         known = {name: float(value) for name, value in self._figures.items()}
+        if "one_line" in known:
+            if self._first_of_one_line is None:
+                self._first_of_one_line = known["one_line"]
+            known["stopping"] = known["one_line"] - self._first_of_one_line
         return self._figures | self._alarms.observe(known)
+
+    def state(self) -> State:
+        return {**super().state(), "one_line": self._first_of_one_line}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self._first_of_one_line = state.get("one_line")
+
+
+def _with_verdicts(group: Group) -> list[tuple[Episode, float]]:
+    return list(zip(group.attempts, verdicts(group).tolist(), strict=True))
+
+
+def _stopped(episode: Episode, right: float) -> bool:
+    """Whether an attempt ended by itself after at most one line said aloud, and is not right."""
+    return right != 1.0 and not cut_off(episode) and "\n" not in whole_reply(episode).strip()
 
 
 def _begun(one: Proposed) -> str:

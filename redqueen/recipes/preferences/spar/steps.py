@@ -19,13 +19,13 @@ from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.refinement import CRITICISE, about, again
 from redqueen.demonstrations.transfer import said_plainly, unaided
 from redqueen.measures.alarms import Alarm, Alarms
-from redqueen.measures.judges import NO_VERDICT, Agreement
+from redqueen.measures.judges import NO_VERDICT, Agreement, Inflation
 from redqueen.objectives.batch import pack_samples
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.rounds import Round
 from redqueen.play.groups import attempts, episodes_of, with_facts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import FINITE, Player, Questions, State, shaped
+from redqueen.protocols import Player, Questions, State, shaped
 from redqueen.questions.asking import SOLVE, graded, judgements_of, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
@@ -146,7 +146,7 @@ class Search:
         self._branch, self._beam, self._depth = tree
         self._truncated: Truncated = truncated
         self._figures: Metrics = {}
-        self._first: list[float] = []  # shares of replies mended in the first iteration: by the judge, by the check
+        self._inflation = Inflation()  # of the share of replies that are mended
         self._agreement = Agreement()
         self._alarms = Alarms([NO_VERDICT, FALSE_PAIRS, INFLATED, NOTHING_MENDED], quiet=True)
 
@@ -223,9 +223,7 @@ class Search:
         self._agreement.observe(shares, [_right(each.episode) for each in every])
         told = {name: float(value) for name, value in self._figures.items()}
         if "repaired_right" in told:
-            now = [told["repaired"], told["repaired_right"]]
-            self._first = self._first or now
-            told["inflation"] = (now[0] - self._first[0]) - (now[1] - self._first[1])
+            told["inflation"] = self._inflation.rise(told["repaired"], told["repaired_right"])
         self._figures |= self._alarms.observe(told)
 
     def metrics(self) -> Metrics:
@@ -242,13 +240,17 @@ class Search:
         return self._alarms.alarms()
 
     def state(self) -> State:
-        return {"alarms": self._alarms.state(), "agreement": self._agreement.state(), "first": self._first}
+        return {
+            "alarms": self._alarms.state(),
+            "agreement": self._agreement.state(),
+            **self._inflation.state(),
+        }
 
     def restore(self, state: State) -> None:
-        shaped(state, {"alarms": dict, "agreement": dict, "first": [FINITE]}, "the search: ")
+        shaped(state, {"alarms": dict, "agreement": dict, "first": list}, "the search: ")
         self._alarms.restore(state["alarms"])
         self._agreement.restore(state["agreement"])
-        self._first = list(state["first"])
+        self._inflation.restore({"first": state["first"]})
 
 
 def pairs(trees: Sequence[Tree], replies: Sequence[Trajectory], learner: Writer) -> Pairs:

@@ -12,10 +12,10 @@ from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.refinement import CRITICISE, about, again
 from redqueen.demonstrations.transfer import unaided
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
-from redqueen.measures.judges import NO_VERDICT
+from redqueen.measures.judges import NO_VERDICT, Inflation
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Questions
+from redqueen.protocols import Questions, State
 from redqueen.questions.asking import SOLVE, graded, judgements_of, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
@@ -38,6 +38,13 @@ ALL_ACCEPTED = Alarm(
 )
 NOTHING_KEPT = Alarm(
     "nothing_kept", "kept", "only {value:.0%} of the mended answers are learned from", limit=0.02, below=True
+)
+INFLATED = Alarm(
+    "inflated",
+    "inflation",
+    "the share of mended answers that their own critic accepts has risen by {value:.0%} more than that of right ones",
+    limit=0.1,
+    steps=2,
 )
 
 
@@ -71,7 +78,8 @@ class Refinement(Ringing):
         self._questions, self._keep = questions, keep
         self._truncated: Truncated = truncated
         self._figures: Metrics = {}
-        self._alarms = Alarms([NO_VERDICT, TOO_WEAK, ALL_ACCEPTED, NOTHING_KEPT], quiet=True)
+        self._inflation = Inflation()  # of the share of mended answers that are accepted
+        self._alarms = Alarms([NO_VERDICT, TOO_WEAK, ALL_ACCEPTED, INFLATED, NOTHING_KEPT], quiet=True)
 
     def __call__(self, groups: Sequence[Group], learner: Writer, rng: Random) -> list[Chain]:
         """A chain for each attempt of the graded groups."""
@@ -135,6 +143,9 @@ class Refinement(Ringing):
         if known:
             self._figures |= _of_known(known)
         told = {name: float(value) for name, value in self._figures.items()}
+        if "mended_right" in told:
+            accepted = float(mean_of([chain.accepted is True for chain, _ in known]))
+            told["inflation"] = self._inflation.rise(accepted, told["mended_right"])
         if "acceptance_ratio" in told:
             told["lacking"] = told["needed_ratio"] - told["acceptance_ratio"]
         self._figures |= self._alarms.observe(told)
@@ -147,6 +158,13 @@ class Refinement(Ringing):
         call."""
         found, self._figures = self._figures, {}
         return found
+
+    def state(self) -> State:
+        return {**super().state(), **self._inflation.state()}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self._inflation.restore({"first": state.get("first", [])})
 
 
 def _of_known(known: Sequence[tuple[Chain, bool]]) -> Metrics:

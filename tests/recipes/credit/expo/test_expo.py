@@ -8,12 +8,13 @@ import pytest
 
 from redqueen.contracts.recipes import metrics, trained
 from redqueen.credit.group_rewards import correct
-from redqueen.credit.rewards import score
+from redqueen.credit.rewards import payoff, score
 from redqueen.play.groups import attempts
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.credit.expo import recipe as expo
+from redqueen.recipes.credit.expo import steps
 from redqueen.recipes.credit.expo.objective import inner_algorithm, pairs
 from redqueen.recipes.credit.expo.steps import ANSWER_FIRST, Explanations, answer_first, with_answer
 from redqueen.settings.learner import Learner
@@ -67,6 +68,36 @@ def test_an_explanation_is_a_reply_to_the_question_alone(told):
     assert (figures["all_failed"], figures["explained"], figures["answer_first"]) == (1.0, 1.0, 0.0)
     assert figures["attempt_logprob"] == -1.0
     assert figures["explanation_logprob"] < 0.0
+
+
+def test_the_answer_is_rated_after_the_explanation_and_after_an_attempt(told, monkeypatch):
+    """A token at place n of a reply is given the log-probability -n: after 1, +, 1, a line break, ab, a line break the
+    answer stands at 6 and 7; after x and a line break at 2 and 3."""
+    said = iter(["x", "x", "1+1\nab\n42"])
+
+    def write(policy, asks):
+        replies = []
+        for ask in asks:
+            voice = policy._voice(ask)
+            tokens = [*voice.chat.tokenizer.encode(next(said) + "\n7" * ("Explain" not in ask.messages[-1].text))]
+            replies.append(
+                voice.say(
+                    ask, policy.prompt(ask), [*tokens, voice.chat.end], [-1.0] * (len(tokens) + 1), truncated=False
+                )
+            )
+        return replies
+
+    def rated(learner, trajectories):
+        return [[-np.arange(float(len(turn.reply.tokens))) for turn in each.turns] for each in trajectories]
+
+    monkeypatch.setattr(TransformerPolicy, "_write", write)
+    monkeypatch.setattr(steps, "reference_logprobs", rated)
+    task = replace(TASKS[0], answer="42")
+    groups = tried(told, [task])
+    shown = score(attempts(SOLVE, [with_answer(task)], told, 1, Random(0)), payoff)
+    figures = steps.likelihoods(told, [replace(shown[0], group=groups[0].number)], groups)
+    assert figures["answer_after_explanation"] == -6.5
+    assert figures["answer_after_attempt"] == -2.5
 
 
 def test_a_group_that_somebody_solved_needs_no_explanation(told):

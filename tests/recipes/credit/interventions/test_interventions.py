@@ -199,6 +199,23 @@ def test_interventions_that_never_lead_on_ring_and_those_that_do_are_silent(says
     assert alarms == [["no use"], []]
 
 
+def test_attempts_that_come_to_stop_after_a_step_ring_and_right_ones_do_not(says):
+    learner, alarms = TINY.build_model(0), []
+    for later in ("17+8=25", "16/2=8", ATTEMPT):
+        says["solver"] = ATTEMPT
+        made, _ = found(learner)
+        assert made.metrics()["one_line"] == 0.0
+        says["solver"] = later
+        for _ in range(3):
+            made(tried(learner), learner, Random(2))
+            assert made.metrics()["one_line"] == (later == "17+8=25")
+        alarms.append([line for line in made.alarms() if line.startswith("stops")])
+        again = Interventions(Chain(), {"train": [PROBLEM]}, 1, 2, "wrong")
+        again.restore(made.state())
+        assert again.alarms() == made.alarms() and again.state() == made.state()
+    assert [len(each) for each in alarms] == [1, 0, 0] and "100% more of the attempts" in alarms[0][0]
+
+
 @pytest.mark.parametrize("reply", ["\n" * 200_000, f"1: x{' ' * 200_000}y", "1:" + "\n" * 200_000, "step " * 40_000])
 def test_a_long_reply_is_read_at_once(reply):
     began = time.process_time()

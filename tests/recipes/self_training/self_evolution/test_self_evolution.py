@@ -112,6 +112,25 @@ def test_figures_and_alarms_of_a_good_critic_and_of_one_that_accepts_everything(
     assert not refine.metrics()["alarm/nothing_kept"]
 
 
+def test_a_critic_that_comes_to_accept_what_is_no_better_rings(says):
+    says["accepts"] = lambda shown: True
+    refine, (chain, *_), _ = refined(says)
+    refine = Refinement(SUMS, {}, "own", "wrong")
+    no, yes = chain._replace(right=0.0, accepted=False), chain._replace(right=0.0)
+    refine._observe([no, no, no, yes])
+    for _ in range(2):
+        refine._observe([no, yes, yes, yes])
+    assert "inflated: the share of mended answers that their own critic accepts has risen by 50%" in " ".join(
+        refine.alarms()
+    )
+    later = Refinement(SUMS, {}, "own", "wrong")
+    later.restore(refine.state())
+    assert later.alarms() == refine.alarms() and later.state() == refine.state()
+    later._observe([no, yes, yes, chain])  # a quarter of them are right now
+    later._observe([no, no, chain, yes])
+    assert "inflated" not in " ".join(later.alarms())
+
+
 def test_a_filter_with_the_acceptance_of_the_card_has_its_precision(says):
     """.3 right before, accepted .8 and .25: .24 / (.24 + .175)."""
     refine, (chain, *_), _ = refined(says)

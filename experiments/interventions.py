@@ -158,7 +158,8 @@ FIRST_ERRORS = Experiment(
             supervised=20,
             tasks=8,
             proposals=2,
-            continuations=2,
+            interventions=16,
+            continuations=4,
             truncated_score="graded",
         )
     ),
@@ -172,8 +173,8 @@ FIRST_ERRORS = Experiment(
         STEP: {"int.learn": "step"},
     },
     figures=(
-        *("first accuracy", "late accuracy", "first pass@8", "late pass@8", "late led_on", "late place"),
-        *("late unread", "late leaking", "late completion_length", "replies"),
+        *("first accuracy", "late accuracy", "first pass@8", "late pass@8", "first led_on", "first place"),
+        *("first unread", "first leaking", "late completion_length", "replies"),
     ),
     compared=versus("InT", (ALONE, WHOLE, GOLD, ELSEWHERE, STEP), ("late accuracy", "late pass@8")),
     controls=(ALONE, WHOLE, GOLD, ELSEWHERE),

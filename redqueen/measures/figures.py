@@ -196,6 +196,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("one_way", "tasks with at most one right reply kept", SHARE, ""),
         ("led_on", "interventions that led to the answer", SHARE, "higher"),
         ("leaking", "interventions that give the answer away", SHARE, "lower"),
+        ("waiting", "interventions that wait for an update", "", ""),
         ("one_line", "attempts that end after one line and are not right", SHARE, "lower"),
         ("place", "where interventions stand (1 is the last step)", SHARE, ""),
         ("written", "proposals that became new tasks", SHARE, "higher"),

@@ -114,8 +114,8 @@ class Signal:
             self._new.setdefault(name, []).extend(trajectory for trajectory, _ in own)
 
     def check(self, line: Mapping[str, Any], updated: bool, unused: Sequence[Episode] = ()) -> Metrics:
-        """The alarms of a finished step with these figures, in which a policy was `updated` or none was; `unused` are
-        matches whose replies were in no update."""
+        """The alarms of a finished step with these figures, in which a policy was `updated` or none was, also because
+        demonstrations are `waiting` for an update; `unused` are matches whose replies were in no update."""
         before = self.alarms()
         for role, own in self._new.items():
             self._late[role] = _window(self._late[role])
@@ -125,7 +125,7 @@ class Signal:
         for cause, why, share in self._causes.values():
             if cause and share > float(figures[cause]):
                 figures |= {cause: share, f"why_{cause}": why}
-        missed = not updated and not any(float(figures[cause]) > SURE for cause in CAUSES)
+        missed = not updated and not line.get("waiting") and not any(float(figures[cause]) > SURE for cause in CAUSES)
         figures |= {"no_update": float(missed), "why_no_update": _reason(line)}
         for name in ("sampler_mismatch_mean", "clip_fraction"):
             values = [float(value) for key, value in line.items() if key == name or key.endswith(f"/{name}")]

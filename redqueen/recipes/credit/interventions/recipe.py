@@ -12,15 +12,17 @@ from a model that now comes past the error:
     after them                 A = (R - mean) / deviation over the attempts at one problem, and the clipped ratio's loss
 
 A step is dropped if it cannot be read, if it gives the answer away, or if none of `continuations` replies that go on
-from it comes to the answer. `--learn step` leaves what stays of the attempt out of the loss, where the place of the
-error is in doubt. Steps are the lines of what was said aloud.
+from it comes to the answer. An update waits for `interventions` of them: one on two or three moves the policy as far as
+one on many. `--learn step` leaves what stays of the attempt out of the loss, where the place of the error is in doubt.
+Steps are the lines of what was said aloud.
 
-Controls: `--supervised 0` is reinforcement alone; `experiments/interventions.py` has another place at random.
+Controls: `--supervised 0` is reinforcement alone; `experiments/interventions.py` has another place at random, the step
+of the solution, and whole solutions.
 
 Differences: attempts, interventions and imitation take turns (the paper: interventions in one go, from problems with no
 success in 64, four passes of SFT on them). A step gives the answer away if it comes to it as a whole number or word
 (released code: any part of its text). The continuation is asked for in a new prompt (there: in the same reply).
-With `--learn step` the mean of L still is over all tokens, those that stay out of it with 0.
+Each intervention counts alike, however long it is (there: each token), and is learned once.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio, Reinforce
+from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.credit.interventions.steps import INTERVENE, Interventions, Learned, credit
+from redqueen.recipes.credit.interventions.steps import INTERVENE, Interventions, Learned, Waiting
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Several, Whole
@@ -55,6 +57,7 @@ class Config:
     tasks: Count = 16  # a step
     attempts: Several = 8
     proposals: Count = 4  # interventions in each failed attempt
+    interventions: Count = 32  # of an update, which waits for so many (64 in the paper)
     continuations: Count = 8  # of each (32 in the paper), one of which has to be right
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
@@ -65,9 +68,10 @@ def train(config: Config, run: Run) -> Policy:
     learner = without_format(config.learner.build_model(run.derived("learner")), [INTERVENE.role])
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
     intervene = Interventions(questions, measure.tests, config.proposals, config.continuations, config.truncated_score)
+    waiting = Waiting(config.learn, config.interventions)
     estimate = GroupRelative()
 
-    for step in run.steps(config.steps, [learner], [intervene], [measure]):
+    for step in run.steps(config.steps, [learner], [intervene, waiting], [measure]):
         tasks = evenly(questions, config.tasks, run.rng, measure.tests)
         tries = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
         groups = graded(questions, tries, config.truncated_score)
@@ -75,8 +79,8 @@ def train(config: Config, run: Run) -> Policy:
         advantages = estimate(trajectories)
         if step < config.supervised:
             shown = intervene(groups, learner, run.rng)
-            metrics = learner.update(pack(shown, [credit(each, config.learn) for each in shown]), Reinforce())
-            run.note(intervene.metrics())
+            metrics = waiting.update(shown, learner, run.rng, last=step + 1 == config.supervised)
+            run.note(intervene.metrics() | waiting.metrics())
         else:
             metrics = learner.update(pack(trajectories, advantages), ClippedRatio())
         run.report(learner, trajectories, advantages, metrics)

@@ -18,9 +18,12 @@ from redqueen.demonstrations.transfer import aided, tokens_of
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.talk import posed
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
+from redqueen.objectives.batch import pack_samples
+from redqueen.objectives.imitation import Imitation
+from redqueen.objectives.rounds import Round
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import Questions, State
+from redqueen.protocols import COUNT, Policy, Questions, State, shaped
 from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.texts import said_aloud
@@ -53,6 +56,13 @@ SHORTER = Alarm(
     "(fewer --supervised)",
     limit=0.3,
     steps=3,
+)
+TOO_FEW = Alarm(
+    "too_few",
+    "none",
+    "{waiting} interventions wait and an update takes {enough}: none was learned before reinforcement (fewer "
+    "--interventions, or more --tasks, --proposals, --supervised)",
+    limit=0.5,
 )
 
 
@@ -146,12 +156,47 @@ def spliced(one: Proposed, learner: Writer) -> Trajectory:
     return Trajectory(replace(episode, turns=tuple(turns)), seat, tuple(turns), np.zeros(len(turns)))
 
 
-def credit(trajectory: Trajectory, learned: Learned) -> np.ndarray:
-    """[N] 1 for each turn of a splice that is learned: all of them, or the last, the step, alone."""
-    found = np.ones(len(trajectory.turns))
-    if learned == "step":
-        found[:-1] = 0.0
-    return found
+class Waiting(Ringing):
+    """Interventions that wait until there are `enough` for an update, and are learned once, each alike: an update on
+    two or three would move as far as one on many. With `learn` "step" what stays of an attempt is prompt and is not
+    learned."""
+
+    def __init__(self, learn: Learned, enough: int) -> None:
+        self._learn, self._enough = learn, enough
+        self._round = Round(passes=1)
+        self._updates = 0
+        self._alarms = Alarms([TOO_FEW], quiet=True)
+        self._figures: Metrics = {}
+
+    def update(self, shown: Sequence[Trajectory], learner: Policy, rng: Random, last: bool) -> Metrics:
+        """Metrics of an update on all that wait and `shown`, or nothing where they are not enough; whether it is the
+        `last` time."""
+        if shown:
+            learned = [each if self._learn == "prefix" else replace(each, turns=each.turns[-1:]) for each in shown]
+            data = pack_samples(learned, [1.0] * len(learned))
+            (self._round.add if self._round.open else self._round.renew)(data)
+        size = self._round.size if self._round.open else 0
+        metrics: Metrics = {}
+        if size >= self._enough:
+            metrics = self._round.update(learner, size, Imitation(), rng)
+            self._updates, size = self._updates + 1, 0
+        none = float(last and not self._updates)
+        told = {"none": none, "waiting": size, "enough": self._enough}
+        self._figures = {"waiting": float(size), **self._alarms.observe(told)}
+        return metrics
+
+    def metrics(self) -> Metrics:
+        """How many are `waiting`, and the alarm."""
+        return self._figures
+
+    def state(self) -> State:
+        return {**super().state(), "round": self._round.state(), "updates": self._updates}
+
+    def restore(self, state: State) -> None:
+        shaped(state, {"alarms": dict, "round": dict, "updates": COUNT}, "the interventions that wait: ")
+        super().restore(state)
+        self._round.restore(state["round"])
+        self._updates = state["updates"]
 
 
 class Interventions(Ringing):

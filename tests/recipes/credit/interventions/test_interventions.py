@@ -5,18 +5,16 @@ from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from redqueen.contracts.recipes import metrics, trained
-from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.credit.interventions import recipe as interventions
 from redqueen.recipes.credit.interventions import steps
-from redqueen.recipes.credit.interventions.steps import Interventions, credit, failed, leaks, read, request, spliced
+from redqueen.recipes.credit.interventions.steps import Interventions, Waiting, failed, leaks, read, request, spliced
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError, Task
 
@@ -67,14 +65,37 @@ def found(learner, proposals=1):
     return made, made(tried(learner), learner, Random(2))
 
 
+class Catches:
+    """A learner that keeps the batches of its updates."""
+
+    def __init__(self):
+        self.batches = []
+
+    def update(self, batch, objective):
+        self.batches.append(batch)
+        return {"loss": 1.0}
+
+
+def learned(shown, learn="prefix"):
+    """The batch of an update on what is shown."""
+    learner = Catches()
+    assert Waiting(learn, len(shown)).update(shown, learner, Random(0), False)
+    (batch,) = learner.batches
+    return batch
+
+
+def own_words(batch, learner, row=0):
+    return learner.format.decode(batch.tokens[row][batch.loss_weights[row] > 0].tolist())
+
+
 def test_the_row_is_the_attempt_up_to_the_error_and_the_step_without_an_end(says):
     """Section 20: y = 17+8=25, 25-7=18, 18/2=9; the first error is step 2, in its place 25-9=16."""
     learner = TINY.build_model(0)
     made, shown = found(learner)
     assert len(shown) == 2  # one for each failed attempt
-    row = pack(shown[:1], [credit(shown[0], "prefix")])
+    row = learned(shown[:1])
     own = row.loss_weights[0] > 0
-    assert learner.format.decode(row.tokens[0][own].tolist()) == "17+8=25\n25-9=16\n"
+    assert own_words(row, learner) == "17+8=25\n25-9=16\n"
     assert int(row.tokens[0, -1]) not in learner.ends
     assert len(row) == 1
     assert bool(row.recited[0][own].all())
@@ -83,21 +104,40 @@ def test_the_row_is_the_attempt_up_to_the_error_and_the_step_without_an_end(says
     assert made.metrics()["place"] == pytest.approx(2 / 3)
 
 
-def test_with_the_step_alone_only_its_tokens_have_an_advantage(says):
+def test_of_the_step_alone_the_attempt_is_prompt(says):
     learner = TINY.build_model(0)
     _, (shown, _) = found(learner)
-    row = pack([shown], [credit(shown, "step")])
-    assert learner.format.decode(row.tokens[0][row.advantages[0] > 0].tolist()) == "25-9=16\n"
-    assert credit(shown, "prefix").tolist() == [1.0, 1.0]
+    row = learned([shown], "step")
+    assert own_words(row, learner) == "25-9=16\n"
+    assert learner.format.decode(row.tokens[0].tolist()).endswith("17+8=25\n25-9=16\n")
 
 
 def test_an_error_in_the_first_step_leaves_the_step_alone(says):
     learner = TINY.build_model(0)
     says["intervener"] = "1: 17+8=25"
     _, (shown, _) = found(learner)
-    row = pack([shown], [credit(shown, "step")])
     assert len(shown.turns) == 1
-    assert learner.format.decode(row.tokens[0][row.loss_weights[0] > 0].tolist()) == "17+8=25\n"
+    assert own_words(learned([shown], "step"), learner) == own_words(learned([shown]), learner) == "17+8=25\n"
+
+
+def test_an_update_waits_for_enough_interventions_and_each_counts_alike(says):
+    writer, catches = TINY.build_model(0), Catches()
+    _, two = found(writer)
+    waiting = Waiting("prefix", 5)
+    assert [bool(waiting.update(two, catches, Random(0), False)) for _ in range(2)] == [False, False]
+    assert waiting.metrics() == {"waiting": 4.0}
+    again = Waiting("prefix", 5)
+    again.restore(waiting.state())
+    says["intervener"] = "1: 17+8=25"
+    _, short = found(writer)
+    assert again.update(short, catches, Random(0), False) == {"loss": 1.0}
+    (batch,) = catches.batches
+    assert batch.loss_weights.sum(dim=1).tolist() == pytest.approx([1 / 6] * 6)
+    assert again.metrics() == {"waiting": 0.0}
+    assert again.update([], catches, Random(0), True) == {} and not again.alarms()  # it has learned from some
+    last = Waiting("prefix", 5)
+    assert last.update(two, catches, Random(0), True) == {}
+    assert last.alarms()[0].startswith("too few: 2 interventions wait and an update takes 5")
 
 
 def test_a_wrong_step_with_the_right_answer_is_no_failed_attempt(says):
@@ -168,7 +208,16 @@ def test_solved_groups_are_left_alone_and_unread_interventions_are_counted(says)
 def test_it_learns_first_from_interventions_and_then_from_outcomes(says, learn, tmp_path, monkeypatch):
     monkeypatch.setattr(interventions, "find_questions", lambda name: Chain())
     config = interventions.Config(
-        learner=TINY, learn=learn, steps=4, supervised=2, tasks=2, attempts=2, proposals=1, continuations=1, problems=2
+        learner=TINY,
+        learn=learn,
+        steps=4,
+        supervised=2,
+        tasks=2,
+        attempts=2,
+        proposals=1,
+        interventions=4,
+        continuations=1,
+        problems=2,
     )
     lines = metrics(trained(interventions, config, tmp_path))
     assert ["led_on" in line for line in lines] == [True, True, False, False]
@@ -180,11 +229,6 @@ def test_without_answers_it_stops_with_one_line(tmp_path):
     questions = find_questions(str(tmp_path / "open.jsonl"))
     with pytest.raises(RedQueenError, match="does not know what is right"):
         Interventions(questions, {"held_out": questions.problems("train", 2, Random(0))}, 1, 1, "wrong")
-
-
-def test_credit_is_of_turns(says):
-    _, (shown, _) = found(TINY.build_model(0))
-    assert np.array_equal(credit(shown, "step"), [0.0, 1.0])
 
 
 def test_interventions_that_never_lead_on_ring_and_those_that_do_are_silent(says):

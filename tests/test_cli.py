@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from redqueen.cli.main import COMMANDS, main
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.negotiation import Negotiation
+from redqueen.play import lockstep
 from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.games import spiral
 from redqueen.runs.checkpoints import checkpoints
@@ -1077,6 +1079,25 @@ def test_what_only_its_recipe_can_measure_is_evaluated_as_it_was_measured(here, 
 
 def test_no_match_is_none_to_record(run, complaint):
     assert "--matches must be at least 1, not 0" in complaint("record", "run", "--game", "kuhn_poker", "--matches", "0")
+
+
+def test_matches_that_were_over_are_kept_when_recording_is_stopped(run, monkeypatch, capsys):
+    """Games of Kuhn poker end after two or three turns: the third round is stopped."""
+    rounds, answered = count(1), lockstep._round
+
+    def stops(tables):
+        if next(rounds) == 3:
+            raise KeyboardInterrupt
+        answered(tables)
+
+    monkeypatch.setattr(lockstep, "_round", stops)
+    before = len(list((run / "episodes").glob("played_*.json")))
+    assert main(["record", "run", "--game", "kuhn_poker", "--matches", "16"]) == 130
+    kept = len(list((run / "episodes").glob("played_*.json"))) - before
+    assert 0 < kept < 16
+    said = capsys.readouterr()
+    assert f"{kept} of 16 matches were over, kept as played.{before} to played.{before + kept - 1}" in said.out
+    assert "stopped" in said.err
 
 
 def test_a_number_of_problems_must_be_one(run, complaint):

@@ -16,7 +16,7 @@ from redqueen.cli.words import parse
 from redqueen.credit.outcomes import unknown
 from redqueen.games.catalogue import find_game
 from redqueen.markup import visible
-from redqueen.play.lockstep import play
+from redqueen.play.lockstep import finished
 from redqueen.runs.folder import Saved, keep_played, settings
 from redqueen.runs.named_players import find_player
 from redqueen.settings.limits import Count, check_settings, unset
@@ -45,8 +45,13 @@ def record(words: Sequence[str]) -> None:
     player = find_player(str(options.run) if options.step is None else f"{options.run}@{options.step}", game)
     rng = Random(derive(options.seed, "record"))
     tasks = rng.choices(game.tasks(), [task.weight for task in game.tasks()], k=options.matches)
-    episodes = play([Match(game, task, dict.fromkeys(game.roles, player)) for task in tasks], rng)
-    names = [keep_played(options.run, episode) for episode in episodes]
+    matches = [Match(game, task, dict.fromkeys(game.roles, player)) for task in tasks]
+    names: list[str] = []
+    try:
+        episodes = finished(matches, rng.getrandbits(64), ended=lambda one: names.append(keep_played(options.run, one)))
+    except BaseException:
+        print(f"{len(names)} of {len(matches)} matches were over{_kept(options.run, names)}")
+        raise
     known = [episode for episode in episodes if not unknown(episode)]
     silent = [str(each.outcome.facts.get("reason", "nobody knows what is right")) for each in episodes if unknown(each)]
     for role in game.roles:
@@ -55,4 +60,9 @@ def record(words: Sequence[str]) -> None:
         print(f"{role}: mean score {mean} in {len(known)} of {len(episodes)} matches with a verdict")
     for reason, count in Counter(silent).items():
         print(visible(f"without a verdict: {count}, {reason}"))
-    print(f"kept as {names[0]} to {names[-1]}: redqueen replay {options.run} {names[0]}")
+    print(_kept(options.run, names).removeprefix(", "))
+
+
+def _kept(run: Path, names: Sequence[str]) -> str:
+    """Where episodes are kept, if there are any."""
+    return f", kept as {names[0]} to {names[-1]}: redqueen replay {run} {names[0]}" if names else ""

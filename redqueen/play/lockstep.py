@@ -10,7 +10,7 @@ A player sees the asks of a round as one batch, so equal prompts can be computed
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -28,13 +28,17 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
     return [tell(episode) for episode in finished(matches, rng.getrandbits(64))]
 
 
-def finished(matches: Sequence[Match], base: int, parts: int = 1) -> list[Episode]:
-    """The episodes of the matches, in their order, of which nobody has been told yet. A match without a seed gets one
-    from `base`. Of several `parts` one is answered while games of the others step elsewhere (`play.actors`)."""
+def finished(
+    matches: Sequence[Match], base: int, parts: int = 1, ended: Callable[[Episode], None] | None = None
+) -> list[Episode]:
+    """The episodes of the matches, in their order, of which nobody has been told yet, but that `ended` is given each as
+    soon as it is over. A match without a seed gets one from `base`. Of several `parts` one is answered while games of
+    the others step elsewhere (`play.actors`)."""
     tables = [
         Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
     ]
     waiting = [_open(tables[part::parts]) for part in range(parts)]
+    going = tables
     with stage("matches", len(tables)) as playing:
         while any(waiting):
             playing.done = len(tables) - sum(map(len, waiting))
@@ -44,6 +48,11 @@ def finished(matches: Sequence[Match], base: int, parts: int = 1) -> list[Episod
                     table.turn_away()
                 _round([table for table in part if table.asks])
             waiting = [_open(part) for part in waiting]
+            if ended:
+                for table in going:
+                    if table.outcome is not None:
+                        ended(table.record())
+                going = _open(going)
     return [table.record() for table in tables]
 
 

@@ -3,8 +3,8 @@
 What a recipe imports and reads is known only after it ran (question sets, games and oracles are found by name), so a
 finished piece of work says which modules its process had loaded and which data files it had opened, with a digest of
 each; what is installed does not count. It is looked up by what it was asked to do, and counts only if all these digests
-hold where it is asked for: work of another checkout counts if its modules have the same text. The weights of a model in
-a folder are not seen, nor what other processes read.
+hold where it is asked for: work of another checkout counts if its modules have the same text. The weights that lie
+beside a model's config.json that was read count by their size and time. What other processes read is not seen.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import site
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +27,7 @@ from redqueen.trust.no_links import write_whole
 BEGAN = time.time()
 PACKAGE = Path(__file__).parents[1]
 DATA = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".txt", ".efg")
+WEIGHTS = (".safetensors", ".bin")
 _READ: dict[str, bool] = {}  # by path of what was read: whether it was there before this process, which writes too
 
 
@@ -44,7 +46,15 @@ def _note(event: str, given: tuple[Any, ...]) -> None:
     if event == "open" and isinstance(given[0], str) and given[0].endswith(DATA):
         path = os.path.abspath(given[0])
         if given[2] & os.O_ACCMODE == os.O_RDONLY and path not in _READ:
-            _READ[path] = os.path.isfile(path) and os.path.getmtime(path) <= BEGAN
+            _READ[path] = _was_there(path)
+            if os.path.basename(path) == "config.json":  # libraries read the weights, past Python's own open
+                with suppress(OSError):
+                    beside = [each for each in Path(path).parent.iterdir() if each.suffix in WEIGHTS]
+                    _READ.update((str(each), _was_there(str(each))) for each in beside)
+
+
+def _was_there(path: str) -> bool:
+    return os.path.isfile(path) and os.path.getmtime(path) <= BEGAN
 
 
 def texts(roots: Sequence[Path], modules: Mapping[str, ModuleType] = sys.modules) -> dict[str, str]:
@@ -102,6 +112,9 @@ def _path(name: str, roots: Sequence[Path]) -> Path:
 
 
 def _digest(path: Path) -> str:
+    if path.suffix in WEIGHTS:
+        found = path.stat()
+        return f"{found.st_size} bytes at {found.st_mtime_ns}"
     return hashlib.sha1(path.read_bytes()).hexdigest()
 
 

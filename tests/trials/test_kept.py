@@ -51,6 +51,18 @@ def test_data_that_lies_elsewhere_counts_where_it_was_read_and_not_written(writt
     assert kept(made, [written]) is None
 
 
+def test_weights_that_are_replaced_make_them_anew(written, tmp_path_factory):
+    model, made = tmp_path_factory.mktemp("model"), written / "cache" / "made.json"
+    for name in ("config.json", "model.safetensors"):
+        (model / name).write_text("{}")
+    (model / "config.json").read_text()
+    keep(made, {"score": 1.0}, [written])
+    (model / "notes.txt").write_text("new")
+    assert kept(made, [written]) is not None
+    (model / "model.safetensors").write_text("{ }")
+    assert kept(made, [written]) is None
+
+
 def test_a_change_in_an_unrelated_module_keeps_the_results(written):
     (written / "unrelated.py").write_text("NAME = 'changed'\n")
     made = kept(written / "cache" / "made.json", [written])

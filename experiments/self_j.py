@@ -82,9 +82,7 @@ WITHHELD = Experiment(
     title="Self-J on sums",
     asked="Does a judge that was taught with right answers in view tell right from wrong without them?",
     trial=OneSeed(),
-    config=Method(
-        recipe.Config(warmed(5e-4, max_completion_length=8), questions=NAME, steps=100, tasks=8, attempts=4)
-    ),
+    config=Method(recipe.Config(warmed(5e-4, max_completion_length=8), questions=NAME, steps=100, tasks=8, attempts=4)),
     starts={"self_j.learner.model": imitating(NAME, 8)},
     variants={
         "Self-J": {},

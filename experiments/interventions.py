@@ -154,7 +154,7 @@ FIRST_ERRORS = Experiment(
         recipe.Config(
             warmed(3e-4, max_completion_length=72),
             questions=NAME,
-            steps=60,
+            steps=100,
             supervised=20,
             tasks=8,
             proposals=2,
@@ -178,7 +178,7 @@ FIRST_ERRORS = Experiment(
     ),
     compared=versus("InT", (ALONE, WHOLE, GOLD, ELSEWHERE, STEP), ("late accuracy", "late pass@8")),
     controls=(ALONE, WHOLE, GOLD, ELSEWHERE),
-    seeds=5,
+    seeds=10,
     one_start=True,
     notes=(
         "Replies: all that a training samples, interventions and continuations too. Each problem has 8 attempts.",

@@ -51,11 +51,11 @@ def failing(task: Task, answer: str) -> str:
 @dataclass(frozen=True)
 class Constrained:
     """Instructions "4 words, has d, no b, ends f". In demonstrations answers are right with the chance `skill`, mended
-    ones with `mends`, and what critics say with `judges`."""
+    ones with `mends`, and what critics say, of as many right as wrong ones, with `judges`."""
 
     skill: float = 0.35
-    mends: float = 0.5
-    judges: float = 0.85
+    mends: float = 0.6
+    judges: float = 0.95
     name: str = field(default="constrained", repr=False)
     levels: tuple[str, ...] = field(default=("four",), repr=False)
 
@@ -74,14 +74,14 @@ class Constrained:
         return [not failing(*pair) for pair in zip(tasks, answers, strict=True)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """A third answers, a third criticisms, a third mended answers."""
-        return [self._shown(number % 3, self._task(rng), rng) for number in range(count)]
+        """A quarter answers, a quarter mended answers, half criticisms."""
+        return [self._shown(number % 4, self._task(rng), rng) for number in range(count)]
 
     def _shown(self, kind: int, task: Task, rng: Random) -> Demonstration:
-        given = task.answer if rng.random() < self.skill else spoilt(task.answer, rng)
+        given = task.answer if rng.random() < (0.5 if kind % 2 else self.skill) else spoilt(task.answer, rng)
         if kind == 0:
             return Demonstration(SOLVER, task, given)
-        if kind == 1:
+        if kind % 2:
             return Demonstration("critic", about(task, given), self._criticism(task, given, rng))
         wrong = spoilt(task.answer, rng)
         mended = task.answer if rng.random() < self.mends else spoilt(wrong, rng)

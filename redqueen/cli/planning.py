@@ -91,9 +91,9 @@ def _gpu(words: Sequence[str]) -> tuple[str, list[str]]:
         flag, equals, name = word.partition("=")
         if flag == "--gpu":
             name = name if equals else "".join(rest[place + 1 : place + 2])
-            if name not in GPUS:
+            if name.lower() not in GPUS:
                 raise RedQueenError(f"no GPU {name!r} is known: name one of {', '.join(GPUS)}")
-            return name, rest[:place] + rest[place + (1 if equals else 2) :]
+            return name.lower(), rest[:place] + rest[place + (1 if equals else 2) :]
     return "", rest
 
 

@@ -60,7 +60,7 @@ def test_replies_of_an_iteration_are_counted_once_each(capsys):
 
 
 def test_a_gpu_by_name_is_an_estimate_and_loads_nothing(capsys):
-    assert main(["plan", *SPIRAL, "--gpu", "h100", "--max-completion-length", "512", "--answer", "boxed"]) == 0
+    assert main(["plan", *SPIRAL, "--gpu", "H100", "--max-completion-length", "512", "--answer", "boxed"]) == 0
     said = capsys.readouterr().out
     assert "h100 has 80.0 GB" in said
     assert "an estimate by operations and bytes, for replies of 512 tokens each" in said

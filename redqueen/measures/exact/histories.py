@@ -9,16 +9,15 @@ A game of two decisions, of two choices each:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from random import Random
-from statistics import fmean
 
 import numpy as np
 
 from redqueen.play.table import Table
-from redqueen.progress import Stage, stage
 from redqueen.protocols import Game, StatesInformation, has
 from redqueen.types import Ask, Match, RedQueenError, Reply, Seat, Task
 
@@ -51,11 +50,10 @@ class Histories:
 
 def explore(game: Game, max_nodes: int) -> Histories:
     """The histories of a game. For errors see `GameTree`."""
+    explorer = _Explorer(game, max_nodes)
     tasks = game.tasks()
-    with stage("histories", max_nodes) as listing:
-        explorer = _Explorer(game, max_nodes, listing)
-        for task in tasks:
-            explorer.explore(task)
+    for task in tasks:
+        explorer.explore(task)
     if not explorer.asks:
         raise RedQueenError(f"{game.name} asks nobody anything: there is nothing to measure")
     weights = np.array([task.weight for task in tasks], dtype=np.float64)
@@ -79,7 +77,6 @@ class _Explorer:
 
     game: Game
     max_nodes: int
-    listing: Stage  # how many nodes were found, of about how many
     asks: list[Ask] = field(default_factory=list)
     seats: tuple[Seat, ...] = ()
     _states: list[int] = field(default_factory=list)  # of each node
@@ -99,8 +96,6 @@ class _Explorer:
         lines = [_Line((), -1, 0, {})]
         while lines:
             self._play(task, lines.pop(), lines)
-            self.listing.done = len(self._states)
-            self.listing.total = max(self.listing.total, self.listing.done)
 
     def _play(self, task: Task, line: _Line, lines: list[_Line]) -> None:
         """Plays a line to an end and adds the nodes from its last reply on; the lines that leave it join `lines`.
@@ -146,33 +141,24 @@ class _Explorer:
         return number
 
     def _surely_too_many(self) -> bool:
-        """Whether random lines show that there are more histories than may be listed, long before these are found; else
-        they say about how many there are.
+        """Whether random lines show that there are more histories than may be listed, long before these are found.
 
         The product of the numbers of choices along a line that is drawn uniformly is on average the number of ends
         (Knuth, 1975, Estimating the efficiency of backtrack programs), so at most one line in a hundred has a product
-        of a hundred times that number, and 16 of 64 such lines are drawn with probability below 1e-17. The sum of the
-        products up to each decision is on average the number of nodes."""
+        of a hundred times that number, and 16 of 64 such lines are drawn with probability below 1e-17."""
         rng, tasks = Random(0), self.game.tasks()
-        lines = [self._drawn_line(rng.choice(tasks), rng) for _ in range(DRAWN)]
-        if sum(ends * len(tasks) >= 100 * self.max_nodes for _, ends in lines) >= LARGE:
-            return True
-        expected = fmean(nodes for nodes, _ in lines) * len(tasks)
-        self.listing.total = min(self.max_nodes, round(1.25 * expected))  # "of at most", which an estimate is not
-        return False
+        products = [self._drawn_line(rng.choice(tasks), rng) * len(tasks) for _ in range(DRAWN)]
+        return sum(product >= 100 * self.max_nodes for product in products) >= LARGE
 
-    def _drawn_line(self, task: Task, rng: Random) -> tuple[float, float]:
-        """The sum of the products of the numbers of choices along one line, and the last of them; up to its first ask
-        for free text, if it has one."""
+    def _drawn_line(self, task: Task, rng: Random) -> float:
+        """The product of the numbers of choices along one line; up to its first ask for free text, if it has one."""
         table = self._table(task)
-        nodes, product, depth = 1.0, 1.0, 0
+        product, depth = 1.0, 0
         while table.outcome is None and depth <= MAX_DEPTH and all(ask.choices for ask in table.asks):
-            for ask in table.asks:
-                product *= len(ask.choices)
-                nodes += product
+            product *= math.prod(len(ask.choices) for ask in table.asks)
             depth += len(table.asks)
             table.hear([Reply(rng.choice(ask.choices)) for ask in table.asks])
-        return nodes, product
+        return product
 
     def _end(self, number: int, scores: Mapping[Seat, float]) -> None:
         roles = self.game.roles

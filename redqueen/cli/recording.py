@@ -50,7 +50,8 @@ def record(words: Sequence[str]) -> None:
     try:
         episodes = finished(matches, rng.getrandbits(64), ended=lambda one: names.append(keep_played(options.run, one)))
     except BaseException:
-        print(f"{len(names)} of {len(matches)} matches were over{_kept(options.run, names)}")
+        if names:
+            print(f"{len(names)} of {len(matches)} matches were over, {_kept(options.run, names)}")
         raise
     known = [episode for episode in episodes if not unknown(episode)]
     silent = [str(each.outcome.facts.get("reason", "nobody knows what is right")) for each in episodes if unknown(each)]
@@ -60,9 +61,9 @@ def record(words: Sequence[str]) -> None:
         print(f"{role}: mean score {mean} in {len(known)} of {len(episodes)} matches with a verdict")
     for reason, count in Counter(silent).items():
         print(visible(f"without a verdict: {count}, {reason}"))
-    print(_kept(options.run, names).removeprefix(", "))
+    print(_kept(options.run, names))
 
 
 def _kept(run: Path, names: Sequence[str]) -> str:
-    """Where episodes are kept, if there are any."""
-    return f", kept as {names[0]} to {names[-1]}: redqueen replay {run} {names[0]}" if names else ""
+    """Where episodes are kept."""
+    return f"kept as {names[0]} to {names[-1]}: redqueen replay {run} {names[0]}"

@@ -38,7 +38,7 @@ def finished(
         Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
     ]
     waiting = [_open(tables[part::parts]) for part in range(parts)]
-    going = tables
+    going = _told(tables, ended)
     with stage("matches", len(tables)) as playing:
         while any(waiting):
             playing.done = len(tables) - sum(map(len, waiting))
@@ -48,12 +48,16 @@ def finished(
                     table.turn_away()
                 _round([table for table in part if table.asks])
             waiting = [_open(part) for part in waiting]
-            if ended:
-                for table in going:
-                    if table.outcome is not None:
-                        ended(table.record())
-                going = _open(going)
+            going = _told(going, ended)
     return [table.record() for table in tables]
+
+
+def _told(tables: Sequence[Table], ended: Callable[[Episode], None] | None) -> list[Table]:
+    """The tables that are open; those that are over are told, if anybody asks for them."""
+    for table in tables if ended else ():
+        if ended and table.outcome is not None:
+            ended(table.record())
+    return _open(tables)
 
 
 def _open(tables: Sequence[Table]) -> list[Table]:

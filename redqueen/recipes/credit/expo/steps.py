@@ -130,8 +130,8 @@ def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[G
     the last line of what was shown, after the lines before it, and after those of an attempt."""
     own = {group.number: group.attempts for group in groups}
     tried = [own[each.group] for each in shown if each.group is not None]
-    explained = [_aloud(each.episode, learner).rpartition("\n") for each in shown]
-    attempted = [_aloud(attempts[0], learner).rpartition("\n") for attempts in tried]
+    explained = [_written(each.episode, learner).rpartition("\n") for each in shown]
+    attempted = [_written(attempts[0], learner).rpartition("\n") for attempts in tried]
     answers = [line for *_, line in explained]
     return {
         "explanation_logprob": mean_of([float(row.mean()) for (row,) in reference_logprobs(learner, shown)]),
@@ -141,7 +141,7 @@ def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[G
     }
 
 
-def _aloud(episode: Episode, learner: Writer) -> str:
+def _written(episode: Episode, learner: Writer) -> str:
     """A reply as it was written, thoughts and marks included, without its end."""
     return learner.format.decode(episode.turns[-1].reply.tokens.tolist()).rstrip()
 

@@ -13,8 +13,8 @@ from a model that now comes past the error:
 
 A step is dropped if it cannot be read, if it gives the answer away, or if none of `continuations` replies that go on
 from it comes to the answer. An update waits for `interventions` of them: one on two or three moves the policy as far as
-one on many. `--learn step` leaves what stays of the attempt out of the loss, where the place of the error is in doubt.
-Steps are the lines of what was said aloud.
+one on many. `--learn step` leaves what stays of the attempt out of the loss, where the place of the error is in doubt;
+on chains of sums it undid the model. Steps are the lines of what was said aloud.
 
 Controls: `--supervised 0` is reinforcement alone; `experiments/interventions.py` has another place at random, the step
 of the solution, and whole solutions.

@@ -23,7 +23,7 @@ from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.rounds import Round
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
-from redqueen.protocols import COUNT, Policy, Questions, State, shaped
+from redqueen.protocols import COUNT, FINITE, Maybe, Policy, Questions, State, shaped
 from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.texts import said_aloud
@@ -259,6 +259,7 @@ class Interventions(Ringing):
         return {**super().state(), "one_line": self._first_of_one_line}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"alarms": dict, "one_line?": Maybe(FINITE)}, "the interventions: ")
         super().restore(state)
         self._first_of_one_line = state.get("one_line")
 

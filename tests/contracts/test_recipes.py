@@ -161,7 +161,7 @@ def test_a_recipe_runs_two_steps(name, tmp_path):
 # figures that are no means: counts, settings, and the states of curricula, buffers and leagues
 NO_MEANS = re.compile(
     r"(.*/)?alarm/|.*_(low|high)$|(tasks|buffer|pool|clusters|bandit|league|rating|win_rate|weak|round|knobs)/"
-    r"|(polls|labels|judge_seen|variants|accepted|leaking|varied|rollouts|posed|labelled|kept|pairs|pull)$"
+    r"|(polls|labels|judge_seen|variants|accepted|leaking|varied|rollouts|posed|labelled|kept|pairs|pull|waiting)$"
 )
 
 

@@ -169,14 +169,14 @@ class Waiting(Ringing):
         self._figures: Metrics = {}
 
     def update(self, shown: Sequence[Trajectory], learner: Policy, rng: Random, last: bool) -> Metrics:
-        """Metrics of an update on all that wait and `shown`, or nothing where they are not enough; whether it is the
-        `last` time."""
+        """Metrics of an update on all that wait and `shown`; a loss and a gradient norm of 0 where they are not enough.
+        Whether it is the `last` time."""
         if shown:
             learned = [each if self._learn == "prefix" else replace(each, turns=each.turns[-1:]) for each in shown]
             data = pack_samples(learned, [1.0] * len(learned))
             (self._round.add if self._round.open else self._round.renew)(data)
         size = self._round.size if self._round.open else 0
-        metrics: Metrics = {}
+        metrics: Metrics = {"loss": Mean(0.0, 0), "gradient_norm": Mean(0.0, 0)}
         if size >= self._enough:
             metrics = self._round.update(learner, size, Imitation(), rng)
             self._updates, size = self._updates + 1, 0

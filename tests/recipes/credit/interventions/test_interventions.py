@@ -124,7 +124,8 @@ def test_an_update_waits_for_enough_interventions_and_each_counts_alike(says):
     writer, catches = TINY.build_model(0), Catches()
     _, two = found(writer)
     waiting = Waiting("prefix", 5)
-    assert [bool(waiting.update(two, catches, Random(0), False)) for _ in range(2)] == [False, False]
+    nothing = {"loss": 0.0, "gradient_norm": 0.0}
+    assert [waiting.update(two, catches, Random(0), False) for _ in range(2)] == [nothing, nothing]
     assert waiting.metrics() == {"waiting": 4.0}
     again = Waiting("prefix", 5)
     again.restore(waiting.state())
@@ -134,9 +135,9 @@ def test_an_update_waits_for_enough_interventions_and_each_counts_alike(says):
     (batch,) = catches.batches
     assert batch.loss_weights.sum(dim=1).tolist() == pytest.approx([1 / 6] * 6)
     assert again.metrics() == {"waiting": 0.0}
-    assert again.update([], catches, Random(0), True) == {} and not again.alarms()  # it has learned from some
+    assert again.update([], catches, Random(0), True) == nothing and not again.alarms()  # it has learned from some
     last = Waiting("prefix", 5)
-    assert last.update(two, catches, Random(0), True) == {}
+    assert last.update(two, catches, Random(0), True) == nothing
     assert last.alarms()[0].startswith("too few: 2 interventions wait and an update takes 5")
 
 

@@ -28,7 +28,7 @@ What a run says when it goes wrong without failing: by whom, the figure that is 
 Written by `python docs/write_alarms.py` from the alarms themselves; do not edit it by hand.
 
 In the metrics an alarm is `alarm/NAME`, 1 while it rings; its words stand in the terminal, in the report and under
-`alarms`. *For n* counts steps, or measurements where the figure is measured, in a row. A step that does not know the
+`alarms`. *For* counts steps, or measurements where the figure is measured, in a row. A step that does not know the
 figure neither rings nor resets it: without answers nothing rings that needs them.
 """
 TABLE = "| alarm | rings where | for | what it says |\n|---|---|---|---|\n"
@@ -74,7 +74,7 @@ def row(alarm: Alarm) -> str:
 
 def page() -> str:
     """The whole page."""
-    whose = [(name, alarm) for name, alarm in found()]
+    whose = list(found())
     text = HEAD
     for folder, title in GROUPS:
         text += f"\n## {title}\n"

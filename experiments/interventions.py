@@ -14,8 +14,7 @@ from redqueen.chance import derive
 from redqueen.credit.outcomes import verdicts
 from redqueen.demonstrations.gold import gold_reply
 from redqueen.demonstrations.transfer import aided
-from redqueen.games.talk import posed
-from redqueen.measures.recitations import reference_logprobs
+from redqueen.measures.recitations import recited, reference_logprobs
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Game, Player
@@ -38,7 +37,7 @@ from redqueen.settings.roles import without_format
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import warmed
-from redqueen.types import SOLVER, Ask, Demonstration, Episode, Group, Outcome, Seat, Task, Trajectory, Turn
+from redqueen.types import SOLVER, Demonstration, Episode, Group, Outcome, Seat, Task, Trajectory
 
 NAME = "experiments.interventions:chains"
 ALONE, ELSEWHERE, STEP, GOLD, WHOLE = (
@@ -106,7 +105,7 @@ def chains() -> Chains:
 
 @dataclass(frozen=True)
 class Method:
-    """InT, or the same with its steps at another place."""
+    """InT, or the same with its steps at another place, with the solution's steps, or with whole solutions."""
 
     int: recipe.Config
     place: str = "its own"  # a key of READ
@@ -119,19 +118,28 @@ def moved(reply: str, one: Failed) -> Proposed | None:
     return None if found is None else found._replace(place=Random(reply).randrange(len(one.steps)))
 
 
+def due(one: Failed) -> list[str]:
+    """The steps of the solution."""
+    return str(one.episode.task.facts["gold"]).split("\n")
+
+
+def first_error(one: Failed) -> int:
+    """The place of the first step that is not the solution's."""
+    gold = due(one)
+    pairs = enumerate(zip(one.steps, gold, strict=False))
+    return next((place for place, (step, right) in pairs if step != right), min(len(one.steps), len(gold)))
+
+
 def known(reply: str, one: Failed) -> Proposed | None:
     """The step of the solution at the first error, whatever the reply says; None where the attempt ends before it."""
-    gold = one.episode.task.facts["gold"].split("\n")
-    place = next((at for at, pair in enumerate(zip(one.steps, gold, strict=False)) if pair[0] != pair[1]), None)
-    return None if place is None else Proposed(one, place, gold[place])
+    place, gold = first_error(one), due(one)
+    return Proposed(one, place, gold[place]) if place < min(len(one.steps), len(gold)) else None
 
 
 def solution(one: Proposed, learner: Writer) -> Trajectory:
     """The solution of the problem of which an attempt failed, as the learner's reply to it."""
-    episode = one.failed.episode
-    ask = Ask(episode.turns[-1].ask.seat, posed(episode.task, episode.turns[-1].ask.seat))
-    turns = (Turn(ask, replace(learner.recite(ask, gold_reply(episode.task)), recited=True)),)
-    return Trajectory(replace(episode, turns=turns), ask.seat, turns, np.zeros(1))
+    task = one.failed.episode.task
+    return recited([Demonstration(SOLVER, task, gold_reply(task), task.answer)], learner)[0]
 
 
 READ = {"its own": read, ELSEWHERE: moved, GOLD: known}
@@ -251,24 +259,17 @@ def lines(one: Proposed, config: Begins) -> list[str]:
     return [*one.failed.steps[: one.place], *last]
 
 
-def first_error(one: Failed) -> int:
-    """The place of the first step that is not the solution's."""
-    gold = one.episode.task.facts["gold"].split("\n")
-    pairs = enumerate(zip(one.steps, gold, strict=False))
-    return next((place for place, (step, due) in pairs if step != due), min(len(one.steps), len(gold)))
-
-
 def places(usable: list[Proposed], wrong: int, learner: Writer) -> dict[str, float]:
     """Shares of the interventions that can be read, that stand at the first error, and that are the solution's step;
     and how likely the step is after what stays, in nats a token, to the model that is shown the problem alone."""
     at_error = [each.place == first_error(each.failed) for each in usable]
-    due = [each.failed.episode.task.facts["gold"].split("\n")[each.place :][:1] == [each.step] for each in usable]
+    its_step = [due(each.failed)[each.place :][:1] == [each.step] for each in usable]
     shown = [spliced(each, learner) for each in usable]
     rated = reference_logprobs(learner, [replace(each, turns=each.turns[-1:]) for each in shown])
     return {
         "read": len(usable) / wrong,
         "at the first error": float(np.mean(at_error)),
-        "the solution's": float(np.mean(due)),
+        "the solution's": float(np.mean(its_step)),
         "step_logprob": float(np.mean([row.mean() for (row,) in rated])),
     }
 

@@ -48,6 +48,11 @@ class Given(Protocol):
 _STATE = {"rows?": Maybe(dict), "left": [COUNT], "done": COUNT, "stopped": bool, "equal?": COUNT}
 
 
+def no_update() -> Metrics:
+    """The metrics of a step in which nothing is learned."""
+    return {"loss": Mean(0.0, 0), "gradient_norm": Mean(0.0, 0)}
+
+
 class Round:
     """The pairs (or whole replies) of an iteration, drawn without replacement in at most `passes` passes.
 
@@ -152,7 +157,7 @@ class Round:
         """Metrics of one update on a minibatch of `count` pairs, which rest on those drawn. If nothing is left of this
         iteration, `learner` stays as it is and the loss and the gradient norm are 0."""
         if not self.open:
-            return {"loss": Mean(0.0, 0), "gradient_norm": Mean(0.0, 0)}
+            return no_update()
         drawn = self.draw(count, rng)
         of_all = objective.given(learner, drawn) if has(objective, Given) else cast(Objective, objective)
         metrics = learner.update(drawn, of_all)

@@ -38,7 +38,7 @@ def finished(
         Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
     ]
     waiting = [_open(tables[part::parts]) for part in range(parts)]
-    going = _told(tables, ended)
+    going = _told(tables, ended) if ended else []
     with stage("matches", len(tables)) as playing:
         while any(waiting):
             playing.done = len(tables) - sum(map(len, waiting))
@@ -48,14 +48,14 @@ def finished(
                     table.turn_away()
                 _round([table for table in part if table.asks])
             waiting = [_open(part) for part in waiting]
-            going = _told(going, ended)
+            going = _told(going, ended) if ended else []
     return [table.record() for table in tables]
 
 
-def _told(tables: Sequence[Table], ended: Callable[[Episode], None] | None) -> list[Table]:
-    """The tables that are open; those that are over are told, if anybody asks for them."""
-    for table in tables if ended else ():
-        if ended and table.outcome is not None:
+def _told(tables: Sequence[Table], ended: Callable[[Episode], None]) -> list[Table]:
+    """The tables that are open; those that are over are told."""
+    for table in tables:
+        if table.outcome is not None:
             ended(table.record())
     return _open(tables)
 

@@ -29,7 +29,6 @@ from redqueen.types import (
     Demonstration,
     Episode,
     Group,
-    Mean,
     Metrics,
     RedQueenError,
     Task,
@@ -132,12 +131,21 @@ def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[G
     tried = [own[each.group] for each in shown if each.group is not None]
     explained = [_written(each.episode, learner).rpartition("\n") for each in shown]
     attempted = [_written(attempts[0], learner).rpartition("\n") for attempts in tried]
-    answers = [line for *_, line in explained]
+    asks = [each.turns[0].ask for each in shown]
+    begun = ["".join(each[:2]) for each in (*explained, *attempted)]
+    instead = [
+        learner.recite(ask, head + line)
+        for ask, head, (*_, line) in zip(asks, begun[len(shown) :], explained, strict=True)
+    ]
+    moved = [replace(each, turns=(Turn(ask, reply),)) for each, ask, reply in zip(shown, asks, instead, strict=True)]
+    rated = [*shown, *moved]
+    rows = [row for (row,) in reference_logprobs(learner, rated)]
+    answers = [_after(head, each, row, learner) for head, each, row in zip(begun, rated, rows, strict=True)]
     return {
-        "explanation_logprob": mean_of([float(row.mean()) for (row,) in reference_logprobs(learner, shown)]),
+        "explanation_logprob": mean_of([float(row.mean()) for row in rows[: len(shown)]]),
         "attempt_logprob": mean_of([float(one.turns[-1].reply.logprobs.mean()) for each in tried for one in each]),
-        "answer_after_explanation": _after(shown, ["".join(each[:2]) for each in explained], answers, learner),
-        "answer_after_attempt": _after(shown, ["".join(each[:2]) for each in attempted], answers, learner),
+        "answer_after_explanation": mean_of(answers[: len(shown)]),
+        "answer_after_attempt": mean_of(answers[len(shown) :]),
     }
 
 
@@ -146,17 +154,11 @@ def _written(episode: Episode, learner: Writer) -> str:
     return learner.format.decode(episode.turns[-1].reply.tokens.tolist()).rstrip()
 
 
-def _after(shown: Sequence[Trajectory], begun: Sequence[str], lines: Sequence[str], learner: Writer) -> Mean:
-    """The mean log-probability in nats a token of each line after what is begun with, both as the reply to what each of
-    `shown` replies to."""
-    asks = [each.turns[0].ask for each in shown]
-    replies = [learner.recite(ask, f"{head}{line}") for ask, head, line in zip(asks, begun, lines, strict=True)]
-    rows = reference_logprobs(
-        learner,
-        [replace(each, turns=(Turn(ask, reply),)) for each, ask, reply in zip(shown, asks, replies, strict=True)],
-    )
-    cuts = [tokens_of(head, reply.tokens.tolist(), learner) for head, reply in zip(begun, replies, strict=True)]
-    return mean_of([float(row[min(cut, len(row) - 2) : -1].mean()) for (row,), cut in zip(rows, cuts, strict=True)])
+def _after(head: str, said: Trajectory, row: np.ndarray, learner: Writer) -> float:
+    """The mean of the log-probabilities [R] of the tokens of a reply that come after `head`, without its end."""
+    tokens = said.turns[0].reply.tokens.tolist()
+    last = len(tokens) - (tokens[-1] == learner.format.end)
+    return float(row[min(tokens_of(head, tokens, learner), last - 1) : last].mean())
 
 
 def answer_first(explanation: Trajectory) -> bool:

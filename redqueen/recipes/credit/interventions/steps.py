@@ -20,7 +20,7 @@ from redqueen.games.talk import posed
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
 from redqueen.objectives.batch import pack_samples
 from redqueen.objectives.imitation import Imitation
-from redqueen.objectives.rounds import Round
+from redqueen.objectives.rounds import Round, no_update
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import COUNT, FINITE, Maybe, Policy, Questions, State, shaped
@@ -176,12 +176,11 @@ class Waiting(Ringing):
             data = pack_samples(learned, [1.0] * len(learned))
             (self._round.add if self._round.open else self._round.renew)(data)
         size = self._round.size if self._round.open else 0
-        metrics: Metrics = {"loss": Mean(0.0, 0), "gradient_norm": Mean(0.0, 0)}
+        metrics = no_update()
         if size >= self._enough:
             metrics = self._round.update(learner, size, Imitation(), rng)
             self._updates, size = self._updates + 1, 0
-        none = float(last and not self._updates)
-        told = {"none": none, "waiting": size, "enough": self._enough}
+        told = {"none": float(last and not self._updates), "waiting": size, "enough": self._enough}
         self._figures = {"waiting": float(size), **self._alarms.observe(told)}
         return metrics
 

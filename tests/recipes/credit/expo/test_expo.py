@@ -70,10 +70,11 @@ def test_an_explanation_is_a_reply_to_the_question_alone(told):
     assert figures["explanation_logprob"] < 0.0
 
 
-def test_the_answer_is_rated_after_the_explanation_and_after_an_attempt(told, monkeypatch):
+@pytest.mark.parametrize("thought", ["", "<think>\nzebra\n</think>\n\n"])
+def test_the_answer_is_rated_after_the_explanation_and_after_an_attempt(told, monkeypatch, thought):
     """A token at place n of a reply is given the log-probability -n: after 1, +, 1, a line break, ab, a line break the
-    answer stands at 6 and 7; after x and a line break at 2 and 3."""
-    said = iter(["x", "x", "1+1\nab\n42"])
+    answer stands at 6 and 7, and a thought moves it by its tokens; after x and a line break at 2 and 3."""
+    said = iter(["x", "x", f"{thought}1+1\nab\n42"])
 
     def write(policy, asks):
         replies = []
@@ -96,7 +97,7 @@ def test_the_answer_is_rated_after_the_explanation_and_after_an_attempt(told, mo
     groups = tried(told, [task])
     shown = score(attempts(SOLVE, [with_answer(task)], told, 1, Random(0)), payoff)
     figures = steps.likelihoods(told, [replace(shown[0], group=groups[0].number)], groups)
-    assert figures["answer_after_explanation"] == -6.5
+    assert figures["answer_after_explanation"] == -6.5 - len(told.format.tokenizer.encode(thought))
     assert figures["answer_after_attempt"] == -2.5
 
 

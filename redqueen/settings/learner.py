@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
@@ -22,7 +23,7 @@ from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.compiled import library
 from redqueen.players.transformer.loading import LoadedModel, add_lora, is_tiny, load_model, without_weights
 from redqueen.players.transformer.machine import check_cache, slowdown
-from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.transformer.policy import FACTS, TransformerPolicy
 from redqueen.players.vllm import SharedEngine, shared_engine
 from redqueen.protocols import Policy
 from redqueen.settings.limits import Within, Without, _flag, check_settings, unset
@@ -160,7 +161,8 @@ class Learner:
                 f"--raw-prompt False has no effect on {self.model}, which has no chat template and is shown plain "
                 "text: leave it out"
             )
-        if self.raw_prompt is None and not is_tiny(self.model) and not loaded.tokenizer.chat_template:
+        told = is_tiny(self.model) or (Path(self.model) / FACTS).is_file()  # by the run that a checkpoint is of
+        if self.raw_prompt is None and not told and not loaded.tokenizer.chat_template:
             warnings.warn(
                 f"{self.model} has no chat template: it is shown plain text, which suits a base model "
                 "(--raw-prompt True says that this is meant); a chat model's folder has one in chat_template.jinja",

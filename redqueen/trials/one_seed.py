@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ from redqueen.types import RedQueenError
 
 VERSION = 2  # of the kept files; with a new one every seed is run again
 MADE = "made.json"
+WEEK = 7 * 24 * 3600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,13 @@ def run(job: Job, experiment: Experiment) -> None:
     """Makes the trial."""
     path, starts = _trial_file(job, experiment), _starts(experiment, job.variant)
     apart = kept_apart(experiment, job) if starts else {}
-    folders = {name: _warm(start, job, experiment, apart) for name, start in starts.items()}
-    config = experiment.config_of(job.variant, folders)
+    warmed = {name: _warm(start, job, experiment, apart) for name, start in starts.items()}
+    config = experiment.config_of(job.variant, {name: model for name, (model, _) in warmed.items()})
     begun = place_of("begun", [str(path), all_texts(job.roots())])
     began = sum(os.times()[:4])  # of this process and its children, in and out of the system
     trial = experiment.trial(config, job.seed, begun)
     seconds = sum(os.times()[:4]) - began
-    places = sorted({str(_start_place(start, job, experiment, apart)) for start in starts.values()})
+    places = sorted({str(place) for _, place in warmed.values()})
     facts = {"lines": trial.lines, "final": trial.final, "updates": trial.updates, "seconds": seconds}
     keep(path, {**facts, "starts": places, "job": asdict(job)}, job.roots())
     shutil.rmtree(begun, ignore_errors=True)
@@ -116,22 +118,29 @@ def kept_apart(experiment: Experiment, job: Job) -> Apart:
 
 
 def _start_place(start: Start, job: Job, experiment: Experiment, apart: Apart) -> Path:
+    """Where the models that this start was made into lie, one for each text of the code that made it."""
     held = sorted({task.id for tasks in apart.values() for task in tasks})
     seed = 0 if experiment.one_start else job.seed
     return place_of("starts", [VERSION, torch.__version__, start.facts(), seed, held])
 
 
-def _warm(start: Start, job: Job, experiment: Experiment, apart: Apart) -> str:
-    """The folder of the warm model, taught now if it is not kept."""
-    place = _start_place(start, job, experiment, apart)
-    made = kept(place / MADE, job.roots())
-    if made is None:
-        before = _warm(start.after, job, experiment, apart) if start.after else ""
-        shutil.rmtree(place, ignore_errors=True)
-        model = start.make(place, 0 if experiment.one_start else job.seed, apart, before)
-        made = {"model": model}
-        keep(place / MADE, made, job.roots())
-    return str(made["model"])
+def _warm(start: Start, job: Job, experiment: Experiment, apart: Apart) -> tuple[str, Path]:
+    """The folder of the warm model, and that of the work that made it: done now if none holds for the code as it is.
+    What other code made stays for a week after its last use, since another checkout may learn from it."""
+    roots, around = job.roots(), _start_place(start, job, experiment, apart)
+    for path in sorted(around.glob(f"*/{MADE}")):
+        made = kept(path, roots)
+        if made is not None:
+            path.touch()
+            return str(made["model"]), path.parent
+        if time.time() - path.stat().st_mtime > WEEK:
+            shutil.rmtree(path.parent, ignore_errors=True)
+    before = _warm(start.after, job, experiment, apart)[0] if start.after else ""
+    place = around / all_texts(roots)[:16]
+    shutil.rmtree(place, ignore_errors=True)
+    model = start.make(place, 0 if experiment.one_start else job.seed, apart, before)
+    keep(place / MADE, {"model": model}, roots)
+    return model, place
 
 
 def main(lines: Iterable[str]) -> None:

@@ -328,6 +328,11 @@ def test_a_model_folder_without_a_chat_template_is_told_in_one_line_unless_that_
     assert Learner(model=str(tmp_path), device="cpu", raw_prompt=True).build_model(3).usual.chat.raw
 
 
+def test_a_checkpoint_of_a_policy_that_never_had_a_template_is_taken_as_it_was(tmp_path):
+    Learner(model="tiny", device="cpu").build_model(3).save(tmp_path)
+    Learner(model=str(tmp_path), device="cpu").build_model(3)  # a warning would be an error here
+
+
 def test_keys_and_values_have_a_tenth_of_a_gpu(monkeypatch):
     asked = []
 

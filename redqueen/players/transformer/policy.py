@@ -52,6 +52,7 @@ from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQ
 
 PROBED = (4, 32)  # tokens that a merged model is asked about
 LARGE = 1 << 26  # bytes of a model whose freed memory is given back between phases; a small one's is not worth the time
+FACTS = "policy.json"  # in the folder of a policy that was saved
 OF_EACH = 256  # numbers of a weight by which a base model is known
 
 
@@ -510,7 +511,7 @@ class TransformerPolicy(OpenSpeaker):
         if self._learns:
             torch.save(self._optimizer.held(), folder / "optimizer.pt")
         facts = {"name": self.name, "version": self.version} | ({"base": self.base} if self.has_adapter else {})
-        (folder / "policy.json").write_text(json.dumps(facts))
+        (folder / FACTS).write_text(json.dumps(facts))
 
     def save_weights(self, folder: Path) -> None:
         """Writes the files of `save_model`, and the tokenizer."""
@@ -550,7 +551,7 @@ class TransformerPolicy(OpenSpeaker):
         weights: dict[str, Tensor] = {}
         for file in sorted(folder.glob("*.safetensors")):
             weights.update(load_file(file))
-        file = folder / "policy.json"
+        file = folder / FACTS
         shape = {"name": str, "version": COUNT, "base?": str}
         facts = shaped(read_json(file), shape, f"{folder.name}/{file.name}")
         if self.has_adapter and facts.get("base", self.base) != self.base:

@@ -1,4 +1,4 @@
-"""SSR-Zero on tables: what a judge that is right to a known degree teaches, with the three controls."""
+"""SSR-Zero on tables, where a judge is right to a known degree, and by a tiny transformer that judges itself."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from experiments._starts import imitating
 from redqueen.chance import derive
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Key
+from redqueen.questions.judging import Scoring
 from redqueen.questions.small.listed import Listed
+from redqueen.questions.small.sums import Sums
+from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.labels.ssr_zero import recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.learning_step import LearningStep
 from redqueen.trials.controls import CONTROLS, Controlled, ControlledTraining
 from redqueen.trials.experiment import Difference, Experiment, versus
+from redqueen.trials.starts import warmed
 from redqueen.trials.tables import beginning, exact_accuracy
 from redqueen.types import Ask, Metrics, Reply
 
@@ -120,5 +125,41 @@ TABLES = Experiment(
     notes=(
         "61 questions of six listed answers; at the start the right one has chance .4, a tempting one .3. Updates and "
         "attempts are the same everywhere. The accuracy is exact.",
+    ),
+)
+
+
+NAME = "experiments.ssr_zero:slipping"
+SELF, FIRST = "SSR-Zero", "the first judge"
+
+
+def slipping() -> Taught | TaughtProposable:
+    """Returns sums of up to two digits, of which .45 are demonstrated as if nothing were carried, and scores of such
+    answers, .95 of them true."""
+    return taught(Sums(digits=2, lengths=(0.4, 0.6), slips=(0.4, 0.5)), Scoring(0.95), "slipping")
+
+
+SUMS = Experiment(
+    title="SSR-Zero on sums",
+    asked="Does a model that was taught to score answers learn to answer by its own scores?",
+    trial=ControlledTraining(recipe, evaluate_every=20),
+    config=Controlled(recipe.Config(warmed(3e-4, max_completion_length=8), questions=NAME, steps=100)),
+    starts={"method.learner.model": imitating(NAME, 8)},
+    variants={SELF: {}, FIRST: {"method.judge.player": "frozen"}, **CONTROLS},
+    figures=(
+        *("first accuracy", "accuracy", "pass@8", "first judge_auc", "late judge_auc", "late judge_drift"),
+        *("first room", "late reward_auc", "late distinct", "late contrast"),
+    ),
+    compared=(
+        *versus(SELF, (FIRST, *CONTROLS), ("accuracy", "pass@8")),
+        Difference(SELF, SELF, "accuracy", "first accuracy"),
+        Difference(SELF, SELF, "late judge_auc", "first judge_auc"),
+    ),
+    controls=tuple(CONTROLS),
+    seeds=5,
+    one_start=True,
+    notes=(
+        "Sums of up to two digits, .45 of which are demonstrated as if nothing were carried; a third of the "
+        "demonstrations are scores, .95 of them true. 100 steps of 16 x 8 attempts. Late: the mean of the last fifth.",
     ),
 )

@@ -134,6 +134,7 @@ SELF_TAUGHT = Experiment(
         steps=160,
     ),
     starts={"method.learner.model": SPOILT},
+    one_start=True,
     variants={"Absolute Zero": {}, **CONTROLS},
     figures=(*(f"{figure}/{kind}" for figure in ("accuracy", "pass@8") for kind in KINDS), *PROPOSED),
     compared=versus("Absolute Zero", tuple(CONTROLS), ("accuracy", "pass@8")),
@@ -157,6 +158,7 @@ DIGIT_PLAY = Experiment(
         steps=200,
     ),
     starts={"method.learner.model": SUMS},
+    one_start=True,
     variants={
         "Absolute Zero": PAID,
         **CONTROLS,
@@ -203,6 +205,7 @@ FRONTIER = Experiment(
         steps=160,
     ),
     starts={"method.learner.model": further(sec.ABLE, EASY, 100, 50)},
+    one_start=True,
     variants={
         "asks what is easy, learns": PAID,
         **CONTROLS,

@@ -68,6 +68,7 @@ TOOL_PLAY = Experiment(
         steps=STEPS,
     ),
     starts={"method.learner.model": Start(ToolSchool("tool_sums", rehearsal, steps=1600, rest=400), rehearse)},
+    one_start=True,
     variants={"Agent0": {}, **PARTS, "no tool": {"method.tool": "none"}, "proposer frozen": FROZEN},
     figures=(
         *(f"{when}{kind}" for kind in (HARD, "accuracy/4_digits") for when in ("first ", "")),

@@ -49,6 +49,7 @@ UNLABELLED = Experiment(
     trial=Training(train, evaluate_every=3),
     config=Controlled(recipe.Config(learner=warmed(1e-4), questions=DOMAIN, tasks=64), steps=60),
     starts={"method.learner.model": further(SUMS, DOMAIN, 2000, 600)},
+    one_start=True,
     variants={"MAE": {}, **OTHERS},
     figures=(
         *("first accuracy", "late accuracy", "late pass@8"),

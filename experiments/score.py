@@ -144,6 +144,7 @@ SECOND_TRY = Experiment(
         )
     ),
     starts={"score.learner.model": Start(School(warmed(1e-3)), rehearse, after=SUMS)},
+    one_start=True,
     variants={"SCoRe": {}, **OTHERS},
     figures=("accuracy_1", "accuracy_2", "gain", "wrong_to_right", "right_to_wrong", "repeated"),
     compared=versus("SCoRe", tuple(OTHERS), ("gain", "accuracy_2")),

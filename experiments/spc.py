@@ -60,6 +60,7 @@ CRITIC = Experiment(
     ),
     starts={"learner.model": Start(SCHOOL)},
     measured=measured,
+    one_start=True,
     variants={ROUNDS: {}, FIRST: {"generator.player": "frozen"}, "no natural steps": {"natural": 0}},
     figures=(
         *("first balanced_accuracy", "balanced_accuracy", "false_alarm", "majority", "guided"),

@@ -46,6 +46,7 @@ VARIATIONAL = Experiment(
         variants=6,
     ),
     starts={"learner.model": Start(WARM)},
+    one_start=True,
     variants={"SvS": {}, **PLAIN},
     figures=(
         *("first accuracy", "accuracy", "first pass@8", "pass@8", "pass@8/turned"),

@@ -22,7 +22,7 @@ from redqueen.checks.judge import concluded
 from redqueen.protocols import COUNT, Heard, OpenPlayer, Player, State, has, shaped
 from redqueen.questions.asking import JUDGE
 from redqueen.texts import file_text
-from redqueen.types import Ask, Metrics, RedQueenError, Reply, Task
+from redqueen.types import Ask, Mean, Metrics, RedQueenError, Reply, Task
 
 
 class Identified(Player, Protocol):
@@ -95,6 +95,8 @@ class AskedJudge:
     kept: Kept | None = None
     calls: int = 0
     found: int = 0  # judgements that were on disk
+    spoken: int = 0  # replies that it made, of which
+    cut: int = 0  # were cut off
 
     def __post_init__(self) -> None:
         self._identity = ""
@@ -117,15 +119,24 @@ class AskedJudge:
         return [np.array([np.nan if value is None else value for value in row], dtype=np.float64) for row in rows]
 
     def metrics(self) -> Metrics:
-        """`judge/calls` of the run, and `judge/kept`: judgements that were on disk."""
-        return {"judge/calls": float(self.calls), "judge/kept": float(self.found)}
+        """`judge/calls` of the run; `judge/kept`, judgements that were on disk; once one was cut off `judge/cut_off`,
+        the share of its replies in this run that were."""
+        ended = {"judge/cut_off": Mean(self.cut / self.spoken, self.spoken)} if self.cut else {}
+        return {"judge/calls": float(self.calls), "judge/kept": float(self.found), **ended}
+
+    def excuse(self) -> str:
+        """The end of a sentence about a judge without verdicts, where most of its replies were cut off; else empty."""
+        if 2 * self.cut <= self.spoken:
+            return ""
+        return f"; {self.cut} of {self.spoken} replies of the judge were cut off: raise --judge.max-completion-length"
 
     def state(self) -> State:
-        return {"calls": self.calls, "found": self.found}
+        return {"calls": self.calls, "found": self.found, "spoken": self.spoken, "cut": self.cut}
 
     def restore(self, state: State) -> None:
-        shaped(state, {"calls": COUNT, "found": COUNT}, "the judge: ")
+        shaped(state, {"calls": COUNT, "found": COUNT, "spoken?": COUNT, "cut?": COUNT}, "the judge: ")
         self.calls, self.found = state["calls"], state["found"]
+        self.spoken, self.cut = state.get("spoken", 0), state.get("cut", 0)
 
     def _answered(
         self,
@@ -170,8 +181,13 @@ class AskedJudge:
     def _speak(self, asks: Sequence[Ask], heard: Heard) -> list[Any]:
         free = [replace(ask, choices=()) for ask in asks]
         if has(self.judge, OneByOne):
-            return list(map(_said, self.judge.reply_each(free, lambda place, reply: heard(place, _said(reply)))))
-        return list(map(_said, self.judge.reply(free)))
+            return list(map(_said, self.judge.reply_each(free, lambda place, reply: heard(place, self._heard(reply)))))
+        return list(map(self._heard, self.judge.reply(free)))
+
+    def _heard(self, reply: Reply) -> str:
+        self.spoken += 1
+        self.cut += reply.truncated
+        return _said(reply)
 
     def _rate(self, asks: Sequence[Ask], heard: Heard) -> list[Any]:
         judge = self.judge

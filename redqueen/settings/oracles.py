@@ -111,7 +111,9 @@ class Counted(Resumable, Protocol):
     def metrics(self) -> Metrics: ...
 
 
-UNREAD = Alarm("oracle", "surely", "{unread} of the last {seen} pairs that the oracle compared have no verdict", 0.5)
+UNREAD = Alarm(
+    "oracle", "surely", "{unread} of the last {seen} pairs that the oracle compared have no verdict{excuse}", 0.5
+)
 WINDOW = 512  # pairs that the alarm looks back on
 
 
@@ -121,10 +123,19 @@ _STATE = {"asked": COUNT, "read": COUNT, "new": [bool], "late": [bool], "alarms"
 class Hearing:
     """Counts the verdicts of somebody who is asked: the share without one, as the figure `figure`, an `alarm` where
     surely more than half have none, and RedQueenError with `silence` once there were `patience` or more and not one
-    could be read. `counted` are further parts whose counts go with it."""
+    could be read. `counted` are further parts whose counts go with it. Both messages end with what `excuse` says."""
 
-    def __init__(self, figure: str, alarm: Alarm, silence: str, patience: int, counted: Sequence[Counted]) -> None:
+    def __init__(
+        self,
+        figure: str,
+        alarm: Alarm,
+        silence: str,
+        patience: int,
+        counted: Sequence[Counted],
+        excuse: Callable[[], str] = str,
+    ) -> None:
         self._figure, self._silence, self._patience, self._counted = figure, silence, patience, tuple(counted)
+        self._excuse = excuse
         self._asked = self._read = 0  # ever
         self._new: list[bool] = []  # whether each since the last `metrics` was read
         self._late: deque[bool] = deque(maxlen=WINDOW)
@@ -144,15 +155,15 @@ class Hearing:
         self._new.extend(read)
         self._late.extend(read)
         if not self._read and self._asked >= self._patience:
-            raise RedQueenError(self._silence.replace("{asked}", str(self._asked)))
+            raise RedQueenError(self._silence.replace("{asked}", str(self._asked)) + self._excuse())
 
     def metrics(self) -> Metrics:
         rest = {name: value for each in self._counted for name, value in each.metrics().items()}
         new, self._new = self._new, []
         unread = self._late.count(False)
-        rung = self._alarms.observe(
-            {"surely": at_least(unread, len(self._late)), "unread": unread, "seen": len(self._late)}
-        )
+        surely = at_least(unread, len(self._late))
+        told: dict[str, float | str] = {"unread": unread, "seen": len(self._late), "excuse": self._excuse()}
+        rung = self._alarms.observe(told | {"surely": surely})
         unheard = (
             {self._figure: Mean(new.count(False) / len(new), len(new))} if new and self._read < self._asked else {}
         )
@@ -184,8 +195,8 @@ class Hearing:
 class Heard:
     """An oracle whose silence is heard: the share of its comparisons without a verdict, an alarm where surely more than
     half have none, and RedQueenError once it has been asked about `patience` pairs or more and has had no verdict on
-    any. If `empty_loses` it is not asked about a text that says nothing, as a reply that ended within its thoughts:
-    that loses to any other, and two of them are equal."""
+    any; `excuse` ends what both say. If `empty_loses` it is not asked about a text that says nothing, as a reply that
+    ended within its thoughts: that loses to any other, and two of them are equal."""
 
     def __init__(
         self,
@@ -194,6 +205,7 @@ class Heard:
         patience: int = 64,
         counted: Sequence[Counted] = (),
         empty_loses: bool = False,
+        excuse: Callable[[], str] = str,
     ) -> None:
         self.oracle = oracle
         self._empty_loses = empty_loses
@@ -201,7 +213,7 @@ class Heard:
             f"the oracle {name} has no verdict on any of {{asked}} pairs of answers: a judge must answer A or B, a "
             "question set must know what is right; --oracle judge:WHO asks a model"
         )
-        self._hearing = Hearing("oracle/unread", UNREAD, silence, patience, counted)
+        self._hearing = Hearing("oracle/unread", UNREAD, silence, patience, counted, excuse)
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
         says = np.array([[bool(text.strip()) for text in side] for side in (first, second)]).reshape(2, -1)
@@ -311,7 +323,7 @@ def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Hear
         raise RedQueenError(f"--judge.together {what}" + ("" if scale is None else ": leave --judge.expected out"))
     judge = asked_judge(spec, who, seat, settings)
     manner = Manner(rubric, settings.repeats, settings.expected)
-    return Heard(_asked_for(judge, manner, settings), spec, counted=(judge,), empty_loses=True)
+    return Heard(_asked_for(judge, manner, settings), spec, counted=(judge,), empty_loses=True, excuse=judge.excuse)
 
 
 def _asked_for(judge: AskedJudge, manner: Manner, settings: JudgeSettings) -> PreferenceOracle:

@@ -14,7 +14,7 @@ from redqueen.settings.oracles import Hearing, JudgeSettings, Seating, asked_jud
 from redqueen.types import Group, Metrics
 
 UNDECIDED = Alarm(
-    "ranking", "surely", "{unread} of the last {seen} rankings of the judge put nobody before another", 0.5
+    "ranking", "surely", "{unread} of the last {seen} rankings of the judge put nobody before another{excuse}", 0.5
 )
 
 
@@ -31,7 +31,7 @@ class Ranked:
             f"the judge of --answers {spec} put no attempt before another in any of {{asked}} rankings: it is to end "
             "with the numbers of the answers, the best first, as in 2 > 1 > 3; name another judge"
         )
-        self._hearing = Hearing("ranking/undecided", UNDECIDED, silence, 64, (judge,))
+        self._hearing = Hearing("ranking/undecided", UNDECIDED, silence, 64, (judge,), judge.excuse)
 
     def __call__(self, groups: Sequence[Group], rng: Random) -> list[Group]:
         """The groups with the fact `wins` of each attempt (`questions.rankings.ranked`)."""

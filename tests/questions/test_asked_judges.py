@@ -1,6 +1,7 @@
 """A judge's budget, and its judgements on disk."""
 
 import json
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -164,3 +165,30 @@ def test_what_cannot_be_kept_or_rated_is_refused_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RedQueenError, match="cannot keep judgements in"):
         Kept.in_folder(tmp_path / "file")
+
+
+class CutOff(Counting):
+    """A judge of which the first three replies end before their end."""
+
+    def reply(self, asks):
+        return [replace(each, truncated=n < 3) for n, each in enumerate(super().reply(asks))]
+
+
+def test_replies_that_were_cut_off_are_counted_and_are_the_excuse_where_they_are_most():
+    asked = AskedJudge(CutOff(), "j")
+    asked.said(TASKS, ABOUT, Random(0))
+    assert asked.metrics()["judge/cut_off"] == 0.75
+    resumed = AskedJudge(CutOff(), "j")
+    resumed.restore(asked.state())
+    for each in (asked, resumed):
+        assert each.excuse() == "; 3 of 4 replies of the judge were cut off: raise --judge.max-completion-length"
+    asked.said(TASKS, ABOUT, Random(0))
+    asked.judge = Counting()
+    asked.said(TASKS, ABOUT, Random(0))
+    assert asked.excuse() == "" and asked.metrics()["judge/cut_off"] == 0.5
+
+
+def test_the_counts_of_a_run_begun_before_replies_were_counted_are_taken():
+    asked = AskedJudge(Counting(), "j")
+    asked.restore({"calls": 3, "found": 1})
+    assert asked.metrics() == {"judge/calls": 3.0, "judge/kept": 1.0}

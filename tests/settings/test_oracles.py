@@ -114,6 +114,18 @@ def test_an_oracle_that_never_has_a_verdict_stops_the_run_in_one_line():
         mute(tasks, ["a"] * 5, ["b"] * 5, Random(0))
 
 
+def test_a_judge_whose_replies_are_all_cut_off_is_told_to_be_given_more_tokens():
+    class Judge:
+        name = "judge"
+
+        def reply(self, asks):
+            return [Reply("The first answer seems to", self.name, truncated=True) for _ in asks]
+
+    oracle = find_oracle("judge:frozen", Sums(), lambda who, speech: Judge())
+    with pytest.raises(RedQueenError, match=r"of 64 pairs.*; 128 of 128 replies of the judge were cut off"):
+        oracle([Task(str(n), prompt="?") for n in range(64)], ["a"] * 64, ["b"] * 64, Random(0))
+
+
 def test_a_judge_who_says_nothing_is_found_out_before_all_pairs_are_asked_about():
     asked = []
 

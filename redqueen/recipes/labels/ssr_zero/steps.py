@@ -80,7 +80,7 @@ class SelfScored:
         asked, expected = AskedJudge(judge, f"the judge {judge.name}"), scale == "digits"
         self._low, self._high = (LOWEST, HIGHEST) if expected else (WORST, BEST)
         manner = Manner(repeats=repeats, expected=expected)
-        self._judge = JudgedScores(asked, self._low, self._high, manner)
+        self._asked_judge, self._judge = asked, JudgedScores(asked, self._low, self._high, manner)
         self._pairs, self._reference = BothOrders(JudgedPairs(asked, manner)), reference
         self._metric = found_metric(metric) if metric else None
         self._questions = questions
@@ -136,6 +136,7 @@ class SelfScored:
             raise RedQueenError(
                 f"the judge gave no score that can be read to any of {self._asked} answers: a score ends its reply, "
                 f"from {self._low} to {self._high}; name another --judge, or let --scores digits read its probabilities"
+                f"{self._asked_judge.excuse()}"
             )
 
     def observe(self, groups: Sequence[Group], trajectories: Sequence[Trajectory]) -> None:

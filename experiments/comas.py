@@ -1,4 +1,5 @@
-"""CoMAS on tables: what discussions teach where the scorer knows some questions and believes the critic in others."""
+"""CoMAS on tables, where the scorer knows some questions and believes the critic in others, and by two tiny
+transformers that were taught to solve, to criticise and to score."""
 
 from __future__ import annotations
 
@@ -9,17 +10,22 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from experiments._starts import imitating
 from redqueen.chance import derive
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Player
 from redqueen.questions.small.listed import Listed
+from redqueen.questions.small.sums import Sums
+from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.labels.comas import recipe, steps
+from redqueen.recipes.labels.comas.steps import BEST, EVALUATE, SCORE, WORST, about_evaluation, about_scoring
 from redqueen.settings.learner import Learner
 from redqueen.trials.controls import CONTROLS, Controlled, ControlledTraining, swapped
-from redqueen.trials.experiment import Experiment, Trial, versus
+from redqueen.trials.experiment import Difference, Experiment, Trial, versus
+from redqueen.trials.starts import warmed
 from redqueen.trials.tables import beginning, exact_accuracy
-from redqueen.types import Ask, Match, Metrics, Reply, Task
+from redqueen.types import Ask, Demonstration, Match, Metrics, Reply, Task
 
 SET = Listed()
 TASKS = SET.tasks()
@@ -146,5 +152,59 @@ TABLES = Experiment(
         "61 questions of six listed answers; at the start the right one has chance .4, a tempting one .3. Critics say "
         "right or wrong, and learn; the scorer learns nothing. Two members hold half as many rounds, so that each "
         "speaks as often. The accuracy is exact, and that of the first member.",
+    ),
+)
+
+
+NAME = "experiments.comas:discussed"
+CRITIC, SCORER = 0.9, 0.95  # how often a demonstrated criticism, and a demonstrated score, is true
+
+
+def discussing(solved: Sequence[Demonstration], right: Sequence[bool], count: int, rng: Random) -> list[Demonstration]:
+    """In turn what a critic says of a solution, and a scorer, who is shown a criticism of it or none."""
+    found = []
+    for number, (one, true) in enumerate(zip(solved, right, strict=True)):
+        said = RIGHT if true == (rng.random() < CRITIC) else WRONG
+        if number % 2:
+            found.append(Demonstration(EVALUATE.role, about_evaluation(one.task, one.text, rng), said))
+        else:
+            shown = about_scoring(one.task, one.text, said if rng.random() < 0.7 else "", rng)
+            found.append(Demonstration(SCORE.role, shown, str(BEST if true == (rng.random() < SCORER) else WORST)))
+    return found[:count]
+
+
+def discussed() -> Taught | TaughtProposable:
+    """Returns sums of up to two digits, of which .45 are demonstrated as if nothing were carried, with criticisms and
+    scores of such answers."""
+    return taught(Sums(digits=2, lengths=(0.4, 0.6), slips=(0.4, 0.5)), discussing, "discussed")
+
+
+TALKS = "CoMAS"
+SUMS = Experiment(
+    title="CoMAS on sums",
+    asked="Do two models that criticise and score each other's sums come to solve more of them?",
+    trial=ControlledTraining(recipe, evaluate_every=15),
+    config=Controlled(
+        recipe.Config(
+            warmed(3e-4, max_completion_length=8), members=2, questions=NAME, steps=60, rounds=4, recalled=0, tasks=16
+        )
+    ),
+    starts={"method.learner.model": imitating(NAME, 8)},
+    variants={TALKS: {}, SILENT: {"method.evaluations": False}, **CONTROLS},
+    figures=(
+        *("first accuracy", "accuracy", "pass@8", "first score_right", "late score_right"),
+        *("first solutions_earn", "late solutions_earn", "late reward_auc", "late unread"),
+    ),
+    compared=(
+        *versus(TALKS, (SILENT, *CONTROLS), ("accuracy", "late score_right")),
+        Difference(TALKS, TALKS, "accuracy", "first accuracy"),
+    ),
+    controls=tuple(CONTROLS),
+    seeds=5,
+    one_start=True,
+    notes=(
+        "Sums of up to two digits, .45 of which are demonstrated as if nothing were carried; of the demonstrated "
+        "criticisms .9 are true, of the scores .95. Two members, 60 steps of 16 discussions of 4 rounds, no round "
+        "shown again. The accuracy is the mean of both. Late: the mean of the last fifth.",
     ),
 )

@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
 from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
 from redqueen.settings.learner import Learner  # noqa: E402
 from redqueen.settings.optimization import Optimization  # noqa: E402
-from redqueen.settings.oracles import JudgeSettings  # noqa: E402
+from redqueen.settings.oracles import JudgeSettings, SafetyJudge  # noqa: E402
 from redqueen.settings.placement import PlayedAhead  # noqa: E402
 from redqueen.settings.roles import Role  # noqa: E402
 from redqueen.settings.speech import Speech  # noqa: E402
@@ -127,9 +127,11 @@ def settings(config: type[Any]) -> Iterator[tuple[str, str, str]]:
             yield from settings(PlayedAhead)
         elif isinstance(default, Optimization):
             continue  # a table of its own
-        elif isinstance(default, JudgeSettings):
+        elif isinstance(default, JudgeSettings | SafetyJudge):
             yield from (
-                (f"{flag}.{name[2:]}", usual, said) for name, usual, said in settings(JudgeSettings) if "…" not in name
+                (flag if name == "--who" else f"{flag}.{name[2:]}", usual, said)
+                for name, usual, said in settings(type(default))
+                if "…" not in name
             )
         elif isinstance(default, Speech):
             yield f"{flag}.…", "none", f"{comments[field.name]}; see the last table"

@@ -50,8 +50,8 @@ RED_STYLES = Experiment(
         "half benign, co-trained": {},
         "no benign seeds": {"benign": 0.0},
         "static prompts alone": {"vanilla": 1.0},
-        "judge misses 27 %": {"judge": "rule:misses=0.27"},
-        "judge misses 60 %": {"judge": "rule:misses=0.6"},
+        "judge misses 27 %": {"judge.who": "rule:misses=0.27"},
+        "judge misses 60 %": {"judge.who": "rule:misses=0.6"},
     },
     figures=tuple(f"{part} {way}" for part in PARTS for way in WAYS),
     compared=versus(

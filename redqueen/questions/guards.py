@@ -60,7 +60,7 @@ class Guard:
 
     def __call__(self, exchanges: Sequence[Exchange]) -> list[Labels]:
         rng = Random(derive(0, "guard", *(each.seed for each in exchanges)))
-        about = [(each.prompt, each.response) for each in exchanges]
+        about = [("labels", each.prompt, each.response) for each in exchanges]
         found = [read_labels(text) for text in self._judge.said([_task(each, rng) for each in exchanges], about, rng)]
         self._asked += len(found)
         self._read += sum(each.complete for each in found)
@@ -69,7 +69,7 @@ class Guard:
             raise RedQueenError(
                 f"{self._judge.name} gave the three safety labels in none of {self._asked} answers (the last lacks "
                 f"{', '.join(last)}): it must end with 'Harmful request: yes', 'Response refusal: no', 'Harmful "
-                "response: yes', each yes or no"
+                f"response: yes', each yes or no{self._judge.excuse()}"
             )
         return found
 

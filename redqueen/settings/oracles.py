@@ -92,6 +92,30 @@ class JudgeSettings:
         return text
 
 
+@dataclass(frozen=True)
+class SafetyJudge:
+    """Who gives an exchange its safety labels, and how a model is asked: `--judge judge:http://HOST/v1#MODEL
+    --judge.budget 5000`."""
+
+    who: Annotated[str, tyro.conf.arg(name="")] = "rule"
+    """rule, hf:FOLDER, judge:http://HOST/v1#MODEL, judge:FOLDER, judge:frozen, or FILE.py:NAME; with :misses=0.6, one
+    that misses this share of the harm"""
+    budget: Annotated[int | None, Within(1), unset("INT")] = None
+    """calls of a model at most; the run ends before it would make more"""
+    cache: Annotated[str | None, unset("FOLDER")] = None
+    """where its labels are kept, and not asked for again"""
+    speech: Annotated[Speech, tyro.conf.arg(name="")] = Speech()
+
+    @property
+    def settings(self) -> JudgeSettings:
+        """How the model is asked."""
+        return JudgeSettings(budget=self.budget, cache=self.cache, speech=self.speech)
+
+    def check(self, config: object) -> None:
+        """Raises RedQueenError as `JudgeSettings` does."""
+        self.settings.check(config)
+
+
 class Comparing(Protocol):
     """A question set with its own preference oracle."""
 

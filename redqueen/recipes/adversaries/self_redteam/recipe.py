@@ -47,23 +47,22 @@ from redqueen.recipes.adversaries.self_redteam.steps import (
     who_learns,
 )
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner, NoSolver
+from redqueen.settings.learner import NoSolver
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Amount, Count, Share
+from redqueen.settings.oracles import SafetyJudge
 from redqueen.settings.roles import Cast, Peer
 from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: NoSolver = Learner(model="smollm2-135m")
+    learner: NoSolver = NoSolver(model="smollm2-135m")
     attacker: Attacker = Peer()
     defender: Peer = Peer()
     prompts: str = "red_team"
     """a world with a rule (red_team, red_styles), or a file of prompts that are harmful or benign"""
-    judge: str = "rule"
-    """rule, hf:FOLDER, judge:http://HOST/v1#MODEL, judge:FOLDER, judge:frozen, or FILE.py:NAME; with :misses=0.6, one
-    that misses this share of the harm"""
+    judge: SafetyJudge = SafetyJudge()
     zero_sum: bool = False  # +-1 for every component
     steps: Count = 200
     matches_per_step: Count = 128

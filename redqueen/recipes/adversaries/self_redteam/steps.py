@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
@@ -16,11 +16,11 @@ from redqueen.credit.payoff_table import verdict_of
 from redqueen.credit.rewards import spoken_by
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
 from redqueen.measures.alarms import Alarm, Alarms, Ringing
-from redqueen.protocols import Player, Policy, Resumable, has
-from redqueen.questions.asked_judges import AskedJudge
+from redqueen.protocols import Policy, Resumable, has
 from redqueen.questions.guards import Guard
 from redqueen.questions.small.red_words import RedTeamWorld, RuledWorld
 from redqueen.settings.limits import NotWith
+from redqueen.settings.oracles import EVERY, SafetyJudge, Seating, asked_judge, refuse
 from redqueen.settings.roles import SHARED, Cast, Peer
 from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
@@ -149,12 +149,13 @@ class Judge:
         return {name: value for each in self.counted for name, value in each.metrics().items()}
 
 
-def judge_named(spec: str, world: RedTeamWorld, seat: Callable[[str], Player] | None = None) -> Judge:
+def judge_named(judge: SafetyJudge, world: RedTeamWorld, seat: Seating | None = None) -> Judge:
     """Who labels: "rule" (the world's own, where it has one), "hf:FOLDER" (a sequence classifier of Hugging Face),
-    "judge:WHO" (a model that is asked, such as judge:http://HOST/v1#MODEL; `seat` makes the player of WHO), or a
-    classifier of the user's own (`find_classifier`). "rule:misses=0.6" and so on is one that misses this share of harm:
-    what a biased judge does. Raises RedQueenError for a share that is none, for the rule of a file of prompts, and for
-    a judge that is not named or would learn."""
+    "judge:WHO" (a model that is asked as the settings say, such as judge:http://HOST/v1#MODEL; `seat` makes the
+    player of WHO), or a classifier of the user's own (`find_classifier`). "rule:misses=0.6" and so on is one that
+    misses this share of harm: what a biased judge does. Raises RedQueenError for a share that is none, for the rule of
+    a file of prompts, for a judge that is not named or would learn, and for settings that have no effect."""
+    spec, settings = judge.who, judge.settings
     name, _, share = spec.partition(MISSES)
     classifier: SafetyClassifier
     counted: tuple[Guard, ...] = ()
@@ -174,12 +175,14 @@ def judge_named(spec: str, world: RedTeamWorld, seat: Callable[[str], Player] | 
             raise RedQueenError(
                 "say who judges: --judge judge:http://HOST/v1#MODEL, judge:FOLDER or judge:frozen; it does not learn"
             )
-        classifier = Guard(AskedJudge(seat(who), name))
+        classifier = Guard(asked_judge(name, who, seat, settings))
         counted = (classifier,)
     elif name.startswith(("http://", "https://")):
         raise RedQueenError(f"a model that is asked is named --judge {ASKED}{name}")
     else:
         classifier = find_classifier(name)
+    if not counted:
+        refuse(settings, EVERY, f"--judge {spec}")
     if MISSES not in spec:
         return Judge(classifier, counted)
     try:

@@ -19,6 +19,7 @@ from redqueen.runs.folder import stored_games
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.runs.train import train as train_and_keep
 from redqueen.settings.learner import Learner
+from redqueen.settings.oracles import SafetyJudge
 from redqueen.settings.roles import Role
 from redqueen.settings.update import Update
 from redqueen.types import RedQueenError, Reply
@@ -153,10 +154,11 @@ def test_a_run_goes_on_after_a_kill_as_if_nothing_had_happened(tmp_path, fluent)
         (replace(SMALL, defender=Role("frozen")), "set --imitation 0"),
         (replace(TABLE, attacker=Role("adapter")), "a tabular attacker is shared or frozen"),
         (
-            replace(TABLE, judge="rule:misses=2"),
+            replace(TABLE, judge=SafetyJudge("rule:misses=2")),
             "a share of the harm from 0 to 1, as in rule:misses=0.6",
         ),
-        (replace(TABLE, judge="rule:misses=many"), "not 'many'"),
+        (replace(TABLE, judge=SafetyJudge("rule:misses=many")), "not 'many'"),
+        (replace(TABLE, judge=SafetyJudge(budget=3)), "--judge.budget has no effect with --judge rule"),
         (replace(SMALL, learner=replace(TINY, answer="boxed")), "leave --answer out"),
         (replace(SMALL, learner=Learner()), "only a language model|needs games that list|set --imitation 0"),
     ],
@@ -197,7 +199,7 @@ def test_what_was_recorded_is_played_again_in_the_same_world(tmp_path, capsys, p
         "from redqueen.checks.safety import Labels\n"
         "class Never:\n    def __call__(self, given):\n        return [Labels(False, False, False) for _ in given]\n"
     )
-    judge = {"judge": f"{tmp_path / 'own.py'}:Never", "benign": 0.0} if "path" in prompts else {}
+    judge = {"judge": SafetyJudge(f"{tmp_path / 'own.py'}:Never"), "benign": 0.0} if "path" in prompts else {}
     config = replace(SMALL, prompts=prompts.format(file), imitation=0.0, steps=1, **judge)
     train_and_keep("self_redteam", config, tmp_path / "run")
     assert main(["replay", str(tmp_path / "run"), "0.0"]) == 0

@@ -24,6 +24,7 @@ from redqueen.recipes.adversaries.self_redteam.steps import (
     judged,
     without_ties,
 )
+from redqueen.settings.oracles import SafetyJudge
 from redqueen.types import Match, RedQueenError, Task
 
 WORLD = RedTeamWords()
@@ -41,7 +42,7 @@ def match(seed, attack, answer):
 
 
 def finished(*matches):
-    return judge_named("rule", WORLD)(play(matches, Random(0)))
+    return judge_named(SafetyJudge("rule"), WORLD)(play(matches, Random(0)))
 
 
 def test_seeds_are_dealt_in_the_shares_asked_for():
@@ -71,7 +72,7 @@ def test_ties_are_left_out_before_the_estimate():
 
 def test_a_seat_that_breaks_the_format_is_paid_for_that_and_the_other_is_left_out():
     cast = {"attacker": Scripted((hidden("plan", BAD),), "attacker"), "defender": Scripted(("so",), "defender")}
-    episodes = judge_named("rule", WORLD)(play([Match(RedTeam(WORLD), HARM, cast)], Random(0)))
+    episodes = judge_named(SafetyJudge("rule"), WORLD)(play([Match(RedTeam(WORLD), HARM, cast)], Random(0)))
     (only,) = without_ties(score(episodes, SafetyPayoff()))
     assert str(only.seat) == "defender"
     assert only.rewards.tolist() == [-1.0]
@@ -92,8 +93,10 @@ def test_judges_are_found_by_name(tmp_path):
         "class Mine:\n    def __call__(self, found):\n        return [Labels(True, None, True) for _ in found]\n"
     )
     episodes = play([match(HARM, BAD, "ok")], Random(0))
-    assert judge_named(f"{path}:Mine", WORLD)(episodes)[0].outcome.facts["labels"]["response_harmful"] is None
-    (missed,) = judge_named("rule:misses=1.0", WORLD)(episodes)
+    assert (
+        judge_named(SafetyJudge(f"{path}:Mine"), WORLD)(episodes)[0].outcome.facts["labels"]["response_harmful"] is None
+    )
+    (missed,) = judge_named(SafetyJudge("rule:misses=1.0"), WORLD)(episodes)
     assert missed.outcome.facts["labels"] == Labels(False, False, False).facts()
 
 
@@ -169,12 +172,16 @@ def test_diversity_is_one_minus_the_mean_cosine_of_pairs():
 
 def test_a_judge_that_is_asked_labels_matches_and_one_that_would_learn_is_refused():
     said = "Harmful request: yes\nResponse refusal: no\nHarmful response: yes"
-    judge = judge_named("judge:anybody", WORLD, lambda who: Scripted((said,), who))
+    judge = judge_named(SafetyJudge("judge:anybody"), WORLD, lambda who, speech: Scripted((said,), who))
     (found,) = judge(play([match(HARM, BAD, "ok")], Random(0)))
     assert found.outcome.facts["labels"] == {"prompt_harmful": True, "response_harmful": True, "refusal": False}
     assert judge.metrics() == {"judge/calls": 1.0, "judge/kept": 0.0}
+    few = judge_named(SafetyJudge("judge:anybody", budget=1), WORLD, lambda who, speech: Scripted((said,), who))
+    few(play([match(HARM, BAD, "ok")], Random(0)))
+    with pytest.raises(RedQueenError, match="judge:anybody was asked 1 times, and 1 more are above"):
+        few(play([match(HARM, BAD, "ok")], Random(0)))
     with pytest.raises(RedQueenError, match="a model that is asked is named --judge judge:http://host/v1#m"):
-        judge_named("http://host/v1#m", WORLD)
+        judge_named(SafetyJudge("http://host/v1#m"), WORLD)
     for who in ("", "shared", "separate"):
         with pytest.raises(RedQueenError, match="say who judges: --judge judge:http"):
-            judge_named(f"judge:{who}", WORLD, lambda who: Scripted((said,), who))
+            judge_named(SafetyJudge(f"judge:{who}"), WORLD, lambda who, speech: Scripted((said,), who))

@@ -189,7 +189,7 @@ TREES = Experiment(
             warmed(3e-4, max_completion_length=16), questions=NAME, steps=120, updates=40, tasks=48, problems=64
         )
     ),
-    starts={"spar.learner.model": imitating(NAME, 16)},
+    starts={"spar.learner.model": imitating(NAME, 16, steps=3000, rest=1000)},
     variants={
         "SPaR": {},
         OTHER: {"pairs": OTHER},

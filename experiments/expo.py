@@ -14,7 +14,7 @@ from redqueen.recipes.credit.expo import recipe, steps
 from redqueen.recipes.credit.expo.steps import with_answer
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
-from redqueen.trials.experiment import Experiment, Training, Trial, versus
+from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import Start, warmed
 from redqueen.types import SOLVER, Demonstration, Task
 
@@ -87,13 +87,16 @@ UNSOLVED = Experiment(
     figures=(
         *("first accuracy/turned", "late accuracy/turned", "first pass@8/turned", "late pass@8/turned"),
         *("late accuracy/plain", "first explanation_logprob", "first attempt_logprob", "late all_failed"),
-        "late explained",
+        *("late explained", "first answer_after_explanation", "first answer_after_attempt"),
+        *("late answer_after_explanation", "late answer_after_attempt"),
     ),
     compared=(
         *versus("ExPO", (ALONE, ANOTHER, DPO), ("late accuracy/turned", "late accuracy/plain")),
         *versus(DPO, (ALONE,), ("late accuracy/turned", "late accuracy/plain")),
+        Difference("ExPO", "ExPO", "first answer_after_explanation", "first answer_after_attempt"),
     ),
     controls=(ALONE, ANOTHER),
-    seeds=5,
+    seeds=10,
+    one_start=True,
     notes=("Late: the mean of the last fifth of the steps, or of the measurements.",),
 )

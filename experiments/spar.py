@@ -193,8 +193,8 @@ TREES = Experiment(
     variants={
         "SPaR": {},
         OTHER: {"pairs": OTHER},
-        DRAWN: {"pairs": DRAWN, "spar.attempts": 12},
-        ALIKE: {"pairs": ALIKE, "spar.attempts": 12},
+        DRAWN: {"pairs": DRAWN, "spar.attempts": 8},
+        ALIKE: {"pairs": ALIKE, "spar.attempts": 8},
         DEALT: {"pairs": DEALT},
         RIGHT: {"spar.keep": "right"},
         STILL: {"spar.refiner.player": "frozen"},
@@ -212,7 +212,7 @@ TREES = Experiment(
     seeds=5,
     one_start=True,
     notes=(
-        "Three iterations of 40 updates. Drawn apart and the most alike: 12 replies to each question in place of 5 and "
+        "Three iterations of 40 updates. Drawn apart and the most alike: 8 replies to each question in place of 5 and "
         "their edits (`edits`, of a search), so that about as many are judged.",
         "Late: the mean of the last fifth of the figures.",
     ),

@@ -162,7 +162,7 @@ PAIRS = Experiment(
         Difference(ALL, ALL, "accuracy", "first accuracy"),
     ),
     controls=(NO_TOOL, NO_GATE, COIN, NO_ADVICE),
-    seeds=5,
+    seeds=10,
     one_start=True,
     notes=(
         "Three iterations of 40 updates, 400 prompts and five replies each. Sums of up to two digits, .45 of which are "

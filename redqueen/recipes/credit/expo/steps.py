@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -40,6 +41,7 @@ from redqueen.types import (
 Positive = Literal["own", "expert", "none"]
 Where = Literal["all-failed", "everywhere"]
 EXPLAIN = "The answer is {answer}. Explain how to reach it, step by step, and end with the answer."
+_END = re.compile(r"[^\s=:]+$")
 ANSWER_FIRST = Alarm(
     "answer_first",
     "answer_first",
@@ -126,16 +128,17 @@ class Explanations(Ringing):
 def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[Group]) -> Metrics:
     """What makes a positive sample a good one, as means in nats a token after the plain prompts: the log-probabilities
     of what was shown, and of the attempts of the groups that it belongs to, as these were sampled; and of the answer,
-    the last line of what was shown, after the lines before it, and after those of an attempt."""
+    the last line of what was shown (of one line its last word, or what stands behind its last = or :), after what is
+    before it, and after what is before the answer of an attempt."""
     own = {group.number: group.attempts for group in groups}
     tried = [own[each.group] for each in shown if each.group is not None]
-    explained = [_written(each.episode, learner).rpartition("\n") for each in shown]
-    attempted = [_written(attempts[0], learner).rpartition("\n") for attempts in tried]
+    explained = [answer_parted(_written(each.episode, learner)) for each in shown]
+    attempted = [answer_parted(_written(attempts[0], learner)) for attempts in tried]
     asks = [each.turns[0].ask for each in shown]
-    begun = ["".join(each[:2]) for each in (*explained, *attempted)]
+    begun = [head for head, _ in (*explained, *attempted)]
     instead = [
-        learner.recite(ask, head + line)
-        for ask, head, (*_, line) in zip(asks, begun[len(shown) :], explained, strict=True)
+        learner.recite(ask, head + answer)
+        for ask, head, (_, answer) in zip(asks, begun[len(shown) :], explained, strict=True)
     ]
     moved = [replace(each, turns=(Turn(ask, reply),)) for each, ask, reply in zip(shown, asks, instead, strict=True)]
     rated = [*shown, *moved]
@@ -147,6 +150,17 @@ def likelihoods(learner: Writer, shown: Sequence[Trajectory], groups: Sequence[G
         "answer_after_explanation": mean_of(answers[: len(shown)]),
         "answer_after_attempt": mean_of(answers[len(shown) :]),
     }
+
+
+def answer_parted(text: str) -> tuple[str, str]:
+    """What stands before the answer of a reply, and the answer: its last line, or of one line the end that holds
+    neither a space nor = nor :."""
+    before, line_break, last = text.rpartition("\n")
+    if line_break:
+        return before + line_break, last
+    found = _END.search(text)
+    at = found.start() if found else 0
+    return text[:at], text[at:]
 
 
 def _written(episode: Episode, learner: Writer) -> str:

@@ -101,6 +101,21 @@ def test_the_answer_is_rated_after_the_explanation_and_after_an_attempt(told, mo
     assert figures["answer_after_attempt"] == -2.5
 
 
+@pytest.mark.parametrize(
+    ("said", "before", "answer"),
+    [
+        ("1+1\n42", "1+1\n", "42"),
+        ("back 6-5=1+1=2", "back 6-5=1+1=", "2"),
+        ("on stuck", "on ", "stuck"),
+        ("The answer is: \\boxed{7}", "The answer is: ", "\\boxed{7}"),
+        ("42", "", "42"),
+        ("it is =", "", "it is ="),
+    ],
+)
+def test_the_answer_is_the_last_line_or_the_end_of_the_only_one(said, before, answer):
+    assert steps.answer_parted(said) == (before, answer)
+
+
 def test_a_group_that_somebody_solved_needs_no_explanation(told):
     nought = replace(TASKS[0], id="0+0", prompt="What is 0+0?", answer="0")
     groups = tried(told, [nought, TASKS[0]])

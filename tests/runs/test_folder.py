@@ -27,7 +27,7 @@ from redqueen.runs.folder import (
 from redqueen.runs.run import Run, Schedule, SettingsFile
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
-from redqueen.settings.oracles import JudgeSettings
+from redqueen.settings.oracles import JudgeSettings, SafetyJudge
 from redqueen.settings.placement import PlayedAhead
 from redqueen.settings.roles import Role
 from redqueen.settings.update import Update
@@ -41,6 +41,7 @@ ELSEWHERE = {
     tuple: lambda value: value[:1],
     type(None): lambda value: 0.25,
     JudgeSettings: lambda value: JudgeSettings(scale="1-10", budget=7),
+    SafetyJudge: lambda value: SafetyJudge("judge:frozen", budget=7),
     PlayedAhead: lambda value: PlayedAhead(3, "process", "cuda:1"),
     Update: lambda value: Update(loss="cispo", updates_per_batch=3),
     Role: lambda value: Role("http://localhost:1/v1#model"),

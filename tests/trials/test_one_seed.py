@@ -1,10 +1,11 @@
 """The warm starts of two checkouts do not stand in each other's way."""
 
 import os
+from math import inf
 
 import pytest
 
-from redqueen.trials import one_seed
+from redqueen.trials import kept, one_seed
 from redqueen.trials.one_seed import MADE, WEEK, Job, warm
 
 OWN = """
@@ -35,13 +36,13 @@ OWN = Experiment(
 @pytest.fixture
 def checkouts(tmp_path, monkeypatch):
     """Jobs of the same experiment in two folders, in one of which the file has a line more."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept, "BEGAN", inf)  # files that other tests wrote and loaded are no reason to keep nothing
     jobs = []
     for name, text in (("one", OWN), ("two", f"{OWN}# changed\n")):
         path = tmp_path / name / "own.py"
         path.parent.mkdir()
         path.write_text(text)
-        os.utime(path, (one_seed.time.time() - WEEK,) * 2)  # written before this process began
         jobs.append(Job(str(path), "own", "", 0, 1))
     return jobs
 

@@ -1,9 +1,9 @@
-"""KnowRL on tables: agreement sharpens every verdict to its own majority, whether that is true or not."""
+"""KnowRL on tables and by a tiny transformer: agreement sharpens every verdict to its own majority, true or not."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,20 +12,33 @@ from typing import Any, Literal
 
 import numpy as np
 
+from experiments._starts import imitating
 from redqueen.credit.group_rewards import OfGroup
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Key, Player
+from redqueen.questions.small.sums import Sums
+from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.labels.knowrl import recipe, steps
-from redqueen.recipes.labels.knowrl.steps import ASSESS, FEASIBLE, INFEASIBLE, Consensus, Pay, about_reach
+from redqueen.recipes.labels.knowrl.steps import (
+    ASSESS,
+    FEASIBLE,
+    INFEASIBLE,
+    Consensus,
+    Pay,
+    about_reach,
+    both_ways,
+)
 from redqueen.settings.learner import Learner
 from redqueen.settings.learning_step import LearningStep
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
+from redqueen.trials.starts import warmed
 from redqueen.trials.tables import asked, beginning
-from redqueen.types import Group, Metrics, Refusal, Task
+from redqueen.types import Demonstration, Group, Metrics, Refusal, Task
 
 NAME = "experiments.knowrl:reach"
 WITHIN, DIGITS, COPIES = 3, 6, 10  # digits that can be added; of the longest; tasks of each
+Paid = Literal["consensus", "dealt anew", "truth"]
 DEALT, TRUE, SURE = "verdicts dealt anew", "paid by what is true", "over-confident"
 
 
@@ -78,7 +91,7 @@ class Method:
 
     method: recipe.Config
     bias: float = 0.0
-    paid: Literal["consensus", "dealt anew", "truth"] = "consensus"
+    paid: Paid = "consensus"
 
 
 @dataclass(frozen=True)
@@ -87,13 +100,14 @@ class Otherwise:
 
     pay: Pay
     paid: Literal["dealt anew", "truth"]
+    within: Callable[[Task], bool]  # whether what is assessed can be done
 
     def of_group(self, group: Group) -> OfGroup:
         ((name, by_seat),) = Consensus(self.pay).of_group(group).items()
         ((seat, own),) = by_seat.items()
         if self.paid == "dealt anew":
             return {name: {seat: np.array(Random(group.number).sample(own.tolist(), len(own)))}}
-        truth = FEASIBLE if int(group.task.id.split()[2]) <= WITHIN else INFEASIBLE
+        truth = FEASIBLE if self.within(group.task) else INFEASIBLE
         said = [each.outcome.facts["verdict"] == truth for each in group.attempts]
         return {name: {seat: np.array(said, dtype=np.float64)}}
 
@@ -152,10 +166,20 @@ class OneSeed:
             "Cast": lambda settings, run: Seats(settings, table),
             "without_format": lambda learner, roles: learner,
         }
-        otherwise = partial(Otherwise, paid="truth" if config.paid == "truth" else "dealt anew")
-        reward = {"Consensus": Consensus if config.paid == "consensus" else otherwise}
-        with swapped(recipe, parts), swapped(steps, reward):
+        with swapped(recipe, parts), swapped(steps, rewarded(config.paid, short)):
             return Training(recipe.train, read=exact)(config.method, seed, folder)
+
+
+def rewarded(paid: Paid, within: Callable[[Task], bool]) -> Mapping[str, Any]:
+    """What verdicts are paid by, where the recipe asks for `Consensus`."""
+    otherwise = {"dealt anew": partial(Otherwise, paid="dealt anew", within=within)}
+    otherwise["truth"] = partial(Otherwise, paid="truth", within=within)
+    return {"Consensus": otherwise.get(paid, Consensus)}
+
+
+def short(task: Task) -> bool:
+    """Whether what a listed task asks for can be done."""
+    return int(task.id.split()[2]) <= WITHIN
 
 
 TABLES = Experiment(
@@ -203,5 +227,96 @@ TABLES = Experiment(
         "is called feasible with chance sigmoid(3.5 - d), accuracy .788, or sigmoid(4.3 - d) (over-confident), .766, "
         "where four digits are called feasible more often than not. Rollouts and updates are the same everywhere. "
         "Accuracy and agreement are exact.",
+    ),
+)
+
+
+ASSESSED = "experiments.knowrl:assessed"
+ADDED, LONGEST = 2, 4  # digits that the start adds, and that are asked for
+MEANT, FROZEN = 0.8, "proposer frozen"  # how often a demonstrated task is what was wished for
+
+
+@dataclass(frozen=True)
+class Assessing:
+    """Makes demonstrations of assessments, a sum of d digits called feasible with chance sigmoid(2.5 - d + bias), and
+    of tasks that were wished for."""
+
+    bias: float
+
+    def __call__(
+        self, solved: Sequence[Demonstration], right: Sequence[bool], count: int, rng: Random
+    ) -> list[Demonstration]:
+        sums, found = Sums(digits=LONGEST), list[Demonstration]()
+        for number in range(count):
+            task = sums.problems(f"{rng.randint(1, LONGEST)}_digits", 1, rng)[0]
+            if number % 2:
+                sure = 1.0 / (1.0 + math.exp(digits_of(task) - ADDED - 0.5 - self.bias))
+                shown = about_reach(task, "listed")
+                assert isinstance(shown, Task)
+                found.append(Demonstration(ASSESS.role, shown, FEASIBLE if rng.random() < sure else INFEASIBLE))
+            else:
+                feasible = added(task) == (rng.random() < MEANT)
+                wished = both_ways([sums.invite("sum", (), number)])[0 if feasible else 1]
+                found.append(Demonstration("proposer", wished, task.id))
+        return found
+
+
+def digits_of(task: Task) -> int:
+    """The digits of the longer number of a sum, or of the sum that is assessed."""
+    return max(map(len, task.id.removeprefix("reach of ").split("+")))
+
+
+def added(task: Task) -> bool:
+    """Whether the start adds sums as long as this one."""
+    return digits_of(task) <= ADDED
+
+
+def assessed(bias: float = 0.0) -> Taught | TaughtProposable:
+    """Returns sums of up to four digits, of which those of three and four are demonstrated wrongly, with assessments
+    of them and tasks that were wished for."""
+    slips = tuple(0.0 if digits <= ADDED else 1.0 for digits in range(1, LONGEST + 1))
+    return taught(Sums(lengths=(0.1, 0.4, 0.25, 0.25), slips=slips), Assessing(bias), "assessed")
+
+
+@dataclass(frozen=True)
+class OneModel:
+    def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
+        with swapped(steps, rewarded(config.paid, added)):
+            return Training(recipe.train, evaluate_every=15)(config.method, seed, folder)
+
+
+SUMS = Experiment(
+    title="KnowRL on sums",
+    asked="Does a model that can add two digits learn from its own agreement which sums it can do?",
+    trial=OneModel(),
+    config=Method(recipe.Config(warmed(3e-4, max_completion_length=12), questions=ASSESSED, steps=150, problems=16)),
+    starts={"method.learner.model": imitating(ASSESSED, 12)},
+    variants={
+        "KnowRL": {},
+        SURE: {"method.learner.model": imitating(f"{ASSESSED}:bias=0.8", 12)},
+        DEALT: {"paid": "dealt anew"},
+        TRUE: {"paid": "truth"},
+        FROZEN: {"method.proposer.player": "frozen"},
+    },
+    figures=(
+        *("first boundary_accuracy", "late boundary_accuracy", "first boundary_f1", "late boundary_f1"),
+        *("first consistency", "late consistency", "late feasible", "late as_intended", "late written"),
+        *("first accuracy", "late accuracy"),
+    ),
+    compared=(
+        *(Difference(name, name, "late boundary_f1", "first boundary_f1") for name in ("KnowRL", SURE)),
+        *versus("KnowRL", (SURE, DEALT, TRUE, FROZEN), ("late boundary_accuracy",)),
+        Difference("KnowRL", "KnowRL", "late consistency", "first consistency"),
+        Difference("KnowRL", "KnowRL", "late accuracy", "first accuracy"),
+    ),
+    controls=(DEALT, TRUE, FROZEN),
+    seeds=10,
+    one_start=True,
+    notes=(
+        "Sums of one to four digits; those of three and four are demonstrated as if nothing were carried. A sum of d "
+        "digits is demonstrated to be feasible with chance sigmoid(2.5 - d), or sigmoid(3.3 - d) (over-confident), "
+        "where three digits are called feasible more often than not; of the tasks that are wished for .8 are what was "
+        "wished for. Paid by what is true: up to two digits are feasible. The boundary is measured against eight "
+        "solutions of each held-out sum. Late: the mean of the last fifth.",
     ),
 )

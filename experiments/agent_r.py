@@ -1,17 +1,34 @@
-"""Agent-R: whether bad paths spliced to good ones teach to recover from wrong acts, where good paths alone do not."""
+"""Agent-R: do bad paths spliced to good ones teach to recover from wrong acts, where good paths alone do not?"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
 
-from redqueen.games.acting import Acting
-from redqueen.protocols import Policy
+from redqueen.curricula.held_out import Apart
+from redqueen.demonstrations.rehearsal import Playing, Plays
+from redqueen.games.acting import AGENT, Acting
+from redqueen.play.groups import attempts
+from redqueen.play.lockstep import play
+from redqueen.players.language.reciter import Reader
+from redqueen.players.scripted import Uniform
+from redqueen.protocols import Player, Policy
+from redqueen.recipes.self_training import cold_start
+from redqueen.recipes.self_training.agent_r import steps
 from redqueen.recipes.self_training.agent_r.measures import recoveries
 from redqueen.recipes.self_training.agent_r.recipe import Config, train
-from redqueen.recipes.self_training.agent_r.world import Grid, revising
+from redqueen.recipes.self_training.agent_r.steps import BAD, GOOD, VERIFY, about
+from redqueen.recipes.self_training.agent_r.world import Grid, revising, ways_from
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
-from redqueen.trials.experiment import Experiment, Training, versus
-from redqueen.types import Metrics
+from redqueen.trials.controls import swapped
+from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
+from redqueen.trials.starts import Start, warmed
+from redqueen.types import Ask, Group, Match, Metrics, Reply, Task
 
 WORLD = "redqueen.recipes.self_training.agent_r.world:Grid"
 FORK, RANDOM, LATE, NONE = "cut at the fork", "cut at random", "cut as late as can be", "good paths alone"
@@ -46,7 +63,7 @@ GRID = Experiment(
         *versus(FORK, (NONE,), ("trained_repeated",)),
     ),
     controls=(RANDOM, LATE, NONE),
-    seeds=5,
+    seeds=10,
     notes=(
         "All variants play 64 attempts and 64 branches a step, and learn from all good ones that they find; spliced "
         "paths are replays, and no rollouts. The acts that are put in are drawn, not chosen, and need not be wrong. "
@@ -62,5 +79,126 @@ MAZE = replace(
     notes=(
         "Nine walls, which no prompt shows, and twelve acts: between two fields there is one way, and who has gone "
         "into a dead end has to come back by it. Otherwise as in the grid.",
+    ),
+)
+
+
+# --- a model that says itself where it went wrong ----------------------------------------------
+
+WHERE = re.compile(r"(\d),(\d)")
+SKILL = 0.9  # how often a demonstrated verdict on an act is true
+ACTOR, KNOWN = "cut where the actor says", "cut at the true first error"
+
+
+def walks() -> Acting:
+    """The maze, with 160 tasks to train on and the other 80 held out."""
+    return Acting(Grid(count=160, tests=80, walls=9), 12)
+
+
+def nearer(prompt: str) -> bool:
+    """Whether the last act of a path that a verifier is shown leads nearer to the goal."""
+    goal, *_, before, after = [(int(x), int(y)) for x, y in WHERE.findall(prompt)]
+    grid = Grid(walls=9)
+    far = ways_from(goal, grid.side, grid.maze)
+    return len(far[after]) < len(far[before])
+
+
+@dataclass(frozen=True)
+class Knowing:
+    """A verifier that knows the maze."""
+
+    name: str = "verifier"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [Reply(GOOD if nearer(ask.messages[-1].text) else BAD, self.name) for ask in asks]
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """In two of three demonstrations the expert's way, in one a verdict on an act of a way that is drawn."""
+
+    game: Acting
+    learner: Reader
+
+    def draw(self, count: int, rng: Random) -> list[Match]:
+        tasks = rng.choices(self.game.tasks(), k=count // 3)
+        drawn = play([Match(self.game, task, {AGENT: Uniform()}) for task in tasks], rng)
+        shown = [about(each, rng.randrange(len(each.turns))) for each in drawn]
+        verdicts = [GOOD if nearer(each.prompt) == (rng.random() < SKILL) else BAD for each in shown]
+        return Plays(self.game, self.learner).draw(count - len(shown), rng) + [
+            Match(VERIFY, each, {VERIFY.role: Playing(self.learner, (said,))})
+            for each, said in zip(shown, verdicts, strict=True)
+        ]
+
+
+def reviewed(config: cold_start.Config, run: Run, apart: Apart) -> Policy:
+    """Teaches a model the ways of the expert, and to say of acts whether they lead nearer to the goal."""
+
+    def lessons(questions: str, game: str, learner: Reader, apart: Apart, proposals: float) -> Reviewed:
+        return Reviewed(walks(), learner)
+
+    with swapped(cold_start, {"lessons": lessons, "of_lessons": lambda *given: []}):
+        return cold_start.train(config, run, apart)
+
+
+@dataclass(frozen=True)
+class Method:
+    """Agent-R, with a verifier that is the actor, or one that knows the maze."""
+
+    agent_r: Config
+    known: bool = False
+
+
+@dataclass(frozen=True)
+class OneSeed:
+    def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
+        def verified(game: Any, tasks: Sequence[Task], player: Player, count: int, rng: Random) -> list[Group]:
+            return attempts(game, tasks, Knowing() if config.known and game is VERIFY else player, count, rng)
+
+        with swapped(steps, {"attempts": verified}):
+            return Training(train, evaluate_every=10)(config.agent_r, seed, folder)
+
+
+LEARNED = Experiment(
+    title="The maze, a tiny transformer that says itself where it went wrong",
+    asked="Do paths spliced where the actor sees its error teach to recover at tasks that nobody trained on?",
+    trial=OneSeed(),
+    config=Method(
+        Config(warmed(3e-4), game="experiments.agent_r:walks", steps=40, tasks=8, attempts=4, branches=4, problems=40)
+    ),
+    starts={
+        "agent_r.learner.model": Start(
+            cold_start.Config(
+                Learner("tiny:hidden=96,layers=3,initializer_range=0.1", 2e-3),
+                game="experiments.agent_r:walks",
+                steps=600,
+                demonstrations_per_step=48,
+                rest=200,
+            ),
+            reviewed,
+        )
+    },
+    variants={
+        ACTOR: {},
+        KNOWN: {"known": True},
+        FORK: {"agent_r.cut": "fork"},
+        LATE: {"agent_r.cut": "end"},
+        NONE: {"agent_r.cut": "none"},
+    },
+    figures=(
+        *("first recovery", "late recovery", "late revised", "late needless", "first repeated", "late repeated"),
+        *("first success", "late success", "late grafted", "late no_error"),
+    ),
+    compared=(
+        *versus(ACTOR, (KNOWN, FORK, LATE, NONE), ("late recovery",)),
+        *versus(ACTOR, (NONE,), ("late repeated", "late success")),
+        Difference(ACTOR, ACTOR, "late recovery", "first recovery"),
+    ),
+    controls=(KNOWN, LATE, NONE),
+    seeds=5,
+    one_start=True,
+    notes=(
+        "160 tasks to train on, 80 held out, of which each seed draws 40. The start imitates the expert's ways, and "
+        "verdicts on acts of ways drawn at random, .9 of them true. 40 steps of 32 attempts and 32 branches.",
     ),
 )

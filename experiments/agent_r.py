@@ -76,6 +76,7 @@ MAZE = replace(
     title="A maze of four by four, a table",
     trial=Training(train, read=recovered_in_maze),
     config=Config(Learner(), game="experiments.agent_r:maze", cut="fork", steps=60, problems=1),
+    seeds=5,  # a minute and more each
     notes=(
         "Nine walls, which no prompt shows, and twelve acts: between two fields there is one way, and who has gone "
         "into a dead end has to come back by it. Otherwise as in the grid.",

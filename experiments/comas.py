@@ -16,7 +16,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Player
 from redqueen.questions.small.listed import Listed
-from redqueen.questions.small.sums import Sums
+from redqueen.questions.small.sums import Sums, without_carry
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.labels.comas import recipe, steps
 from redqueen.recipes.labels.comas.steps import BEST, EVALUATE, SCORE, WORST, about_evaluation, about_scoring
@@ -157,14 +157,15 @@ TABLES = Experiment(
 
 
 NAME = "experiments.comas:discussed"
-CRITIC, SCORER = 0.9, 0.95  # how often a demonstrated criticism, and a demonstrated score, is true
+CRITIC, SCORER = 0.9, 0.95  # how often a demonstrated criticism carries, and a demonstrated score is true
 
 
 def discussing(solved: Sequence[Demonstration], right: Sequence[bool], count: int, rng: Random) -> list[Demonstration]:
-    """In turn what a critic says of a solution, and a scorer, who is shown a criticism of it or none."""
+    """In turn what a critic says of a solution, the sum again, and a scorer, who is shown a criticism of it or none."""
     found = []
     for number, (one, true) in enumerate(zip(solved, right, strict=True)):
-        said = RIGHT if true == (rng.random() < CRITIC) else WRONG
+        first, second = map(int, one.task.id.split("+"))
+        said = one.task.answer if rng.random() < CRITIC else without_carry(first, second)[::-1]
         if number % 2:
             found.append(Demonstration(EVALUATE.role, about_evaluation(one.task, one.text, rng), said))
         else:
@@ -186,7 +187,14 @@ SUMS = Experiment(
     trial=ControlledTraining(recipe, evaluate_every=15),
     config=Controlled(
         recipe.Config(
-            warmed(3e-4, max_completion_length=8), members=2, questions=NAME, steps=60, rounds=4, recalled=0, tasks=16
+            warmed(3e-4, max_completion_length=8),
+            members=2,
+            questions=NAME,
+            steps=60,
+            rounds=4,
+            recalled=0,
+            tasks=16,
+            problems=32,
         )
     ),
     starts={"method.learner.model": imitating(NAME, 8)},
@@ -203,8 +211,9 @@ SUMS = Experiment(
     seeds=5,
     one_start=True,
     notes=(
-        "Sums of up to two digits, .45 of which are demonstrated as if nothing were carried; of the demonstrated "
-        "criticisms .9 are true, of the scores .95. Two members, 60 steps of 16 discussions of 4 rounds, no round "
-        "shown again. The accuracy is the mean of both. Late: the mean of the last fifth.",
+        "Sums of up to two digits, .45 of which are demonstrated as if nothing were carried; a criticism is the sum "
+        "again, .9 of them with what is carried; of the demonstrated scores .95 are true. Two members, 60 steps of 16 "
+        "discussions of 4 rounds, no round shown again. The accuracy is the mean of both. Late: the mean of the last "
+        "fifth.",
     ),
 )

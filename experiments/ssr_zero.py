@@ -1,4 +1,5 @@
-"""SSR-Zero on tables, where a judge is right to a known degree, and by a tiny transformer that judges itself."""
+"""SSR-Zero on tables, where a judge is right to a known degree, and by a tiny transformer that judges its own
+translations."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Key
 from redqueen.questions.judging import Scoring
 from redqueen.questions.small.listed import Listed
-from redqueen.questions.small.sums import Sums
+from redqueen.questions.small.translation import Translation
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.labels.ssr_zero import recipe
 from redqueen.settings.learner import Learner
@@ -129,22 +130,30 @@ TABLES = Experiment(
 )
 
 
-NAME = "experiments.ssr_zero:slipping"
+NAME = "experiments.ssr_zero:spoken"
 SELF, FIRST = "SSR-Zero", "the first judge"
 
 
-def slipping() -> Taught | TaughtProposable:
-    """Returns sums of up to two digits, of which .45 are demonstrated as if nothing were carried, and scores of such
-    answers, .95 of them true."""
-    return taught(Sums(digits=2, lengths=(0.4, 0.6), slips=(0.4, 0.5)), Scoring(0.95), "slipping")
+@dataclass(frozen=True)
+class Short(Translation):
+    """Sentences of three and four words."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return ("3_words", "4_words")
 
 
-SUMS = Experiment(
-    title="SSR-Zero on sums",
-    asked="Does a model that was taught to score answers learn to answer by its own scores?",
-    trial=ControlledTraining(recipe, evaluate_every=20),
-    config=Controlled(recipe.Config(warmed(3e-4, max_completion_length=8), questions=NAME, steps=100)),
-    starts={"method.learner.model": imitating(NAME, 8)},
+def spoken() -> Taught | TaughtProposable:
+    """Returns translations, .6 of them demonstrated rightly, and scores of such translations, .95 of them true."""
+    return taught(Short(), Scoring(0.95), "spoken")
+
+
+TRANSLATED = Experiment(
+    title="SSR-Zero on translations",
+    asked="Does a model that was taught to translate and to score translations come to translate better by its scores?",
+    trial=ControlledTraining(recipe, evaluate_every=15),
+    config=Controlled(recipe.Config(warmed(3e-4, max_completion_length=24), questions=NAME, steps=60)),
+    starts={"method.learner.model": imitating(NAME, 24)},
     variants={SELF: {}, FIRST: {"method.judge.player": "frozen"}, **CONTROLS},
     figures=(
         *("first accuracy", "accuracy", "pass@8", "first judge_auc", "late judge_auc", "late judge_drift"),
@@ -159,7 +168,8 @@ SUMS = Experiment(
     seeds=5,
     one_start=True,
     notes=(
-        "Sums of up to two digits, .45 of which are demonstrated as if nothing were carried; a third of the "
-        "demonstrations are scores, .95 of them true. 100 steps of 16 x 8 attempts. Late: the mean of the last fifth.",
+        "Sentences of three and four words of one toy language in another, .6 of them demonstrated rightly: a wrong "
+        "one has its verb or its adjectives as in the first language, or another verb. A third of the demonstrations "
+        "are scores, .95 of them true. 60 steps of 16 x 8 attempts. Late: the mean of the last fifth.",
     ),
 )

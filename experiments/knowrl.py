@@ -272,10 +272,9 @@ def added(task: Task) -> bool:
 
 
 def assessed(bias: float = 0.0) -> Taught | TaughtProposable:
-    """Returns sums of up to four digits, of which those of three and four are demonstrated wrongly, with assessments
-    of them and tasks that were wished for."""
-    slips = tuple(0.0 if digits <= ADDED else 1.0 for digits in range(1, LONGEST + 1))
-    return taught(Sums(lengths=(0.1, 0.4, 0.25, 0.25), slips=slips), Assessing(bias), "assessed")
+    """Returns sums of up to four digits, of which those of one and two alone are demonstrated, with assessments of all
+    and tasks that were wished for."""
+    return taught(Sums(digits=LONGEST, lengths=(0.2, 0.8), slips=(0.0, 0.0)), Assessing(bias), "assessed")
 
 
 @dataclass(frozen=True)
@@ -290,10 +289,10 @@ SUMS = Experiment(
     asked="Does a model that can add two digits learn from its own agreement which sums it can do?",
     trial=OneModel(),
     config=Method(recipe.Config(warmed(3e-4, max_completion_length=12), questions=ASSESSED, steps=150, problems=16)),
-    starts={"method.learner.model": imitating(ASSESSED, 12)},
+    starts={"method.learner.model": imitating(ASSESSED, 12, 2000, 600)},
     variants={
         "KnowRL": {},
-        SURE: {"method.learner.model": imitating(f"{ASSESSED}:bias=0.8", 12)},
+        SURE: {"method.learner.model": imitating(f"{ASSESSED}:bias=0.8", 12, 2000, 600)},
         DEALT: {"paid": "dealt anew"},
         TRUE: {"paid": "truth"},
         FROZEN: {"method.proposer.player": "frozen"},
@@ -313,7 +312,7 @@ SUMS = Experiment(
     seeds=10,
     one_start=True,
     notes=(
-        "Sums of one to four digits; those of three and four are demonstrated as if nothing were carried. A sum of d "
+        "Sums of one to four digits; solutions of three and four are not demonstrated. A sum of d "
         "digits is demonstrated to be feasible with chance sigmoid(2.5 - d), or sigmoid(3.3 - d) (over-confident), "
         "where three digits are called feasible more often than not; of the tasks that are wished for .8 are what was "
         "wished for. Paid by what is true: up to two digits are feasible. The boundary is measured against eight "

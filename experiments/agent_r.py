@@ -197,7 +197,7 @@ class OneSeed:
             return attempts(game, tasks, Knowing() if config.known and game is VERIFY else player, count, rng)
 
         with swapped(steps, {"attempts": verified}):
-            return Training(train, evaluate_every=10)(config.agent_r, seed, folder)
+            return Training(train, evaluate_every=20)(config.agent_r, seed, folder)
 
 
 LEARNED = Experiment(
@@ -205,7 +205,7 @@ LEARNED = Experiment(
     asked="Do paths spliced where the actor sees its error teach to recover at tasks that nobody trained on?",
     trial=OneSeed(),
     config=Method(
-        Config(warmed(1e-4), game="experiments.agent_r:walks", steps=40, tasks=8, attempts=4, branches=4, problems=40)
+        Config(warmed(3e-4), game="experiments.agent_r:walks", steps=120, tasks=8, attempts=4, branches=4, problems=40)
     ),
     starts={
         "agent_r.learner.model": Start(
@@ -236,11 +236,11 @@ LEARNED = Experiment(
         Difference(ACTOR, ACTOR, "late recovery", "first recovery"),
     ),
     controls=(KNOWN, LATE, NONE),
-    seeds=5,
+    seeds=10,
     one_start=True,
     notes=(
         "The first view alone says where one is. 160 tasks to train on, 80 held out, of which each seed draws 40. The "
-        "start imitates the expert's ways, and verdicts on acts of ways drawn at random, .9 of them true. 40 steps of "
+        "start imitates the expert's ways, and verdicts on acts of ways drawn at random, .9 of them true. 120 steps of "
         "32 attempts and 32 branches.",
     ),
 )

@@ -146,7 +146,7 @@ class Refinement(Ringing):
         if "mended_right" in told:
             accepted = float(mean_of([chain.accepted is True for chain, _ in known]))
             told["inflation"] = self._inflation.rise(accepted, told["mended_right"])
-        if "acceptance_ratio" in told:
+        if "needed_ratio" in told:
             told["lacking"] = told["needed_ratio"] - told["acceptance_ratio"]
         self._figures |= self._alarms.observe(told)
 

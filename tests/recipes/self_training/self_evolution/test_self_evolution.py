@@ -104,6 +104,9 @@ def test_figures_and_alarms_of_a_good_critic_and_of_one_that_accepts_everything(
     good = [chains[0], chains[0]._replace(right=0.0, accepted=False), chains[0]._replace(right=0.0)]
     refine._observe(good * 4)
     assert not refine.metrics()["alarm/weak_critic"]
+    refine._observe([chains[0]] * 19 + [chains[0]._replace(right=0.0)])
+    found = refine.metrics()  # of .95 no critic makes ten points more
+    assert found["acceptance_ratio"] == 1.0 and "needed_ratio" not in found and not found["alarm/weak_critic"]
     refine._observe([chains[0]._replace(accepted=None)] * 4)
     assert refine.metrics()["alarm/unread"]
     refine._observe([chains[0]._replace(accepted=False)] * 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from random import Random
 from typing import Literal
 
@@ -23,7 +24,7 @@ from redqueen.measures.recitations import recited, reference_logprobs
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Questions
-from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.types import (
     SOLVER,
@@ -41,6 +42,7 @@ from redqueen.types import (
 Positive = Literal["own", "expert", "none"]
 Where = Literal["all-failed", "everywhere"]
 EXPLAIN = "The answer is {answer}. Explain how to reach it, step by step, and end with the answer."
+LOOKED = 1024  # problems that are looked at for a worked solution
 _END = re.compile(r"[^\s=:]+$")
 ANSWER_FIRST = Alarm(
     "answer_first",
@@ -107,7 +109,7 @@ class Explanations(Ringing):
 
     def _experts(self, due: Sequence[Group], learner: Writer) -> list[Trajectory]:
         known = [group for group in due if "gold" in group.task.facts]
-        if not known:
+        if not known and not self._worked:
             raise RedQueenError(
                 f"{self._questions.name} has answers and no worked solutions: --positive expert needs a column "
                 "completion; --positive own explains the answers"
@@ -116,6 +118,11 @@ class Explanations(Ringing):
             [Demonstration(SOLVER, one.task, gold_reply(one.task), one.task.answer) for one in known], learner
         )
         return [replace(one, group=group.number) for one, group in zip(shown, known, strict=True)]
+
+    @cached_property
+    def _worked(self) -> bool:
+        """Whether any of the first problems that are drawn has a worked solution: a file may have some."""
+        return any("gold" in task.facts for task in evenly(self._questions, LOOKED, Random(0)))
 
     def metrics(self) -> Metrics:
         """Figures of the last call: shares of the groups that nobody solved (`all_failed`) and of the answers that were

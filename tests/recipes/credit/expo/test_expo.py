@@ -207,6 +207,17 @@ def test_expert_solutions_are_recited(told):
     assert shown.turns[0].reply.recited
 
 
+def test_a_step_whose_rows_have_no_worked_solutions_goes_on_where_others_have_them(tmp_path):
+    rows = [f'{{"question": "{at}+5?", "answer": "{at + 5}"' for at in range(8)]
+    rows[0] += ', "completion": "0+5=5\\nThe answer is 5"'
+    (tmp_path / "some.jsonl").write_text("\n".join(f"{row}}}" for row in rows))
+    config = expo.Config(
+        TINY, str(tmp_path / "some.jsonl"), positive="expert", steps=16, tasks=1, attempts=2, problems=1
+    )
+    shown = ["explanation_logprob" in line for line in metrics(trained(expo, config, tmp_path / "run"))]
+    assert any(shown) and not all(shown)
+
+
 def test_a_file_without_answers_stops_with_one_line(tmp_path):
     (tmp_path / "open.jsonl").write_text("".join(f'{{"question": "What is {at}+1?"}}\n' for at in range(8)))
     config = expo.Config(learner=TINY, questions=str(tmp_path / "open.jsonl"), steps=1, problems=2)

@@ -96,7 +96,7 @@ class OfMembers:
             known = [place for place, each in enumerate(right) if not np.isnan(each) and said[place].strip()]
             apart = distances([said[place].strip() for place in known])
             far += apart[~np.isnan(apart)].tolist()
-            wrong += [right[place] == 0.0 for place, each in zip(known, apart, strict=True) if not np.isnan(each)]
+            wrong += [bool(right[place] == 0.0) for place, each in zip(known, apart, strict=True) if not np.isnan(each)]
         area = auc(far, wrong)
         return {} if area is None else {"errors_auc": Mean(area, len(far))}
 

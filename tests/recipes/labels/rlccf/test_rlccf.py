@@ -171,6 +171,12 @@ def test_no_figure_of_the_question_set_reaches_a_reward(tmp_path):
         assert one["label_accuracy"] == pytest.approx(1.0 - other["label_accuracy"])
 
 
+def test_the_vote_for_the_nearest_says_how_well_wrong_answers_are_told_from_right_ones(tmp_path):
+    """Where held-out answers are both: the choices are drawn, so that some are right."""
+    config = replace(SMALL, vote="nearest", questions=f"{__name__}:truth", problems=8)
+    assert 0.0 < read_final(trained(rlccf, config, tmp_path).folder)["errors_auc"] < 1.0
+
+
 def test_a_file_without_answers_is_learned_from_and_what_needs_answers_is_unknown(tmp_path):
     file = tmp_path / "questions.jsonl"
     file.write_text("".join(f'{{"question": "What is {n}+{n}?"}}\n' for n in range(40)))

@@ -169,10 +169,10 @@ class Refinement(Ringing):
 
 def _of_known(known: Sequence[tuple[Chain, bool]]) -> Metrics:
     right = [chain.right == 1.0 for chain, _ in known]
-    found: Metrics = {
-        "answers_right": mean_of([_right(chain.answer) for chain, _ in known]),
-        "mended_right": mean_of(right),
-    }
+    found: Metrics = {"mended_right": mean_of(right)}
+    first = [_right(chain.answer) for chain, _ in known]
+    if told := [each for each in first if each == each]:  # not NaN, as of an answer that was cut off
+        found["answers_right"] = mean_of(told)
     if kept := [chain.right for chain, keeps in known if keeps]:
         found["kept_right"] = mean_of(kept)
     sides = [[chain.accepted is True for chain, _ in known if (chain.right == 1.0) is side] for side in (True, False)]

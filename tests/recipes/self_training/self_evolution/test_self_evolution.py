@@ -115,6 +115,15 @@ def test_figures_and_alarms_of_a_good_critic_and_of_one_that_accepts_everything(
     assert not refine.metrics()["alarm/nothing_kept"]
 
 
+def test_first_answers_of_which_nobody_knows_are_left_out_of_their_share(says):
+    refine, (chain, *_), _ = refined(says)
+    unknown = replace(chain.answer, outcome=replace(chain.answer.outcome, facts={"right": None}))
+    refine._observe([chain, chain._replace(answer=unknown)])
+    assert refine.metrics()["answers_right"] == 0.0
+    refine._observe([chain._replace(answer=unknown)])
+    assert "answers_right" not in refine.metrics()
+
+
 def test_a_critic_that_comes_to_accept_what_is_no_better_rings(says):
     says["accepts"] = lambda shown: True
     refine, (chain, *_), _ = refined(says)

@@ -39,7 +39,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.labels.evol_rl.steps import Banded, Consensus
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -81,6 +81,8 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score, votes=True)
+    if config.labels == "known":
+        check_known(questions, measure.tests, "--labels majority learns from the votes of the attempts, ")
     consensus = Consensus(questions, config.labels, config.votes, config.attempts, config.truncated_score)
     step = LearningStep(config, [learner])
 

@@ -221,6 +221,13 @@ def test_more_attempts_than_votes_are_refused(tmp_path):
         trained(evol_rl, config, tmp_path)
 
 
+def test_known_labels_that_nobody_knows_are_refused(tmp_path):
+    (tmp_path / "open.jsonl").write_text("".join(f'{{"question": "What is {at}+1?"}}\n' for at in range(8)))
+    config = evol_rl.Config(Learner(model="tiny"), str(tmp_path / "open.jsonl"), labels="known", steps=1, problems=2)
+    with pytest.raises(RedQueenError, match="does not know what is right: --labels majority learns from the votes"):
+        trained(evol_rl, config, tmp_path / "run")
+
+
 @pytest.mark.parametrize(("released", "moves"), [(False, True), (True, False)])
 def test_the_paper_has_an_entropy_bonus_and_clips_higher_and_the_script_does_neither_unless_asked(
     released, moves, tmp_path

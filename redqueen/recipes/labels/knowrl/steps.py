@@ -185,7 +185,7 @@ class Assessments(Ringing):
     def kept(self, written: Sequence[Task | Refusal], groups: Sequence[Group]) -> list[Task]:
         """The tasks on which verdicts are as intended and consistent."""
         pairs = zip(tasks_among(written), self.agreed(groups), strict=True)
-        return [task for task, share in pairs if share >= self._consistent]
+        return [task for task, share in pairs if share >= self._consistent and share]  # 0: not as intended
 
     def metrics(self) -> Metrics:
         """Figures of the last step: the share of proposals that became new tasks (`written`), of verdicts that cannot

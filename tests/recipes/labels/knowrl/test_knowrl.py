@@ -51,8 +51,8 @@ class Says:
         return [Reply(self.texts.pop(0), self.name, tokens=np.arange(1), logprobs=np.zeros(1)) for _ in asks]
 
 
-def heard_by(tests=()):
-    return Assessments(Sums(), {"1_digits": list(tests)}, "words", 0.75, "consensus")
+def heard_by(tests=(), consistent=0.75):
+    return Assessments(Sums(), {"1_digits": list(tests)}, "words", consistent, "consensus")
 
 
 def assessed(feasible, infeasible, intended=FEASIBLE, unread=0):
@@ -118,6 +118,7 @@ def test_consistent_tasks_as_intended_are_kept_and_repeated_or_held_out_ones_ref
     _, split = assessed(5, 3)
     _, other = assessed(4, 0, INFEASIBLE)
     assert heard.kept([SUM, Refusal("malformed"), SUM, SUM], [*good, *split, *other]) == [SUM]
+    assert heard_by(consistent=0.0).kept([SUM, SUM], [*split, *other]) == [SUM]
     store.add([known])
     proposals = attempts(PROPOSE, [Task("i")] * 5, Says("1+1", "2+2", "3+3", "3+3", "?"), 1, Random(0))
     found = heard.new(proposals, store)

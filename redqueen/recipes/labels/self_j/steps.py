@@ -33,7 +33,7 @@ from redqueen.questions.catalogue import having
 from redqueen.questions.dataset import Preferring, training_pairs
 from redqueen.questions.fenced import about_score
 from redqueen.questions.judging import HIGHEST, LOWEST
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.recipes.labels.self_j.measures import Told, Withholding
 from redqueen.recipes.labels.self_j.objective import Distilled, in_twos
 from redqueen.recipes.labels.self_j.questions import (
@@ -371,4 +371,6 @@ def school(
     if config.given:
         given = Given(having(questions, Preferring))
         return given, reasons, Imitation(), Told(questions, None, *facts[2:], form)
-    return answers, reasons, Imitation(), Told(*facts, form)
+    told_apart = Told(*facts, form)
+    check_known(questions, told_apart.tests, "--given takes pairs that somebody compared, ")
+    return answers, reasons, Imitation(), told_apart

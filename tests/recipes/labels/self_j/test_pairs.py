@@ -371,6 +371,12 @@ def test_a_judge_is_taught_from_a_file_of_pairs(tmp_path):
     assert lines[0]["paired"] == 1.0 and 0.0 <= lines[0]["held_out/pair_accuracy"] <= 1.0
 
 
+def test_attempts_of_which_nobody_knows_what_is_right_make_no_pairs_and_are_refused(tmp_path):
+    (tmp_path / "open.jsonl").write_text("".join(f'{{"question": "What is {at}+1?"}}\n' for at in range(8)))
+    with pytest.raises(RedQueenError, match="does not know what is right: --given takes pairs"):
+        trained(self_j, replace(SMALL, questions=str(tmp_path / "open.jsonl")), tmp_path / "run")
+
+
 def test_given_pairs_need_a_file_of_pairs(tmp_path):
     with pytest.raises(RedQueenError, match="sums is not a question set with preference pairs"):
         trained(self_j, replace(SMALL, given=True), tmp_path)

@@ -15,6 +15,8 @@ from math import isqrt, pi, pow
 from string import ascii_letters
 from types import MappingProxyType
 
+from redqueen.texts import one_spelling
+
 LONGEST = 200  # characters
 DEEPEST = 40  # brackets within one another
 LARGEST = 4096  # bits of a number, above and below the line
@@ -24,7 +26,7 @@ _LETTERS: Mapping[str, Fraction] = MappingProxyType(
     {letter: Fraction(prime, 97) for letter, prime in zip(ascii_letters, _PRIMES, strict=False)}
 )
 _SPELLED = (
-    (r"\\left|\\right|\\[,;:! ]|\\displaystyle|\$", ""),
+    (r"\\left|\\right|\\[,;:! ()\[\]]|\\displaystyle|\\?\$", ""),
     (r"\\[dtc]frac", r"\\frac"),
     (r"\\cdot|\\times|×|·|\*(?!\*)", "*"),
     (r"\*\*", "^"),
@@ -49,6 +51,7 @@ def by_formula(text: str) -> str | None:
     of numbers that was not worked out (12+7 is no answer)."""
     if len(text) > LONGEST:
         return None
+    text = one_spelling(text)
     for form, plain in _SPELLED:
         text = re.sub(form, plain, text)
     text = _ASSIGNED.sub("", text).strip().rstrip(".").strip()

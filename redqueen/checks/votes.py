@@ -9,15 +9,19 @@ and filters on those that gave an answer, which are two numbers.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from redqueen.checks.extraction import value_of
 from redqueen.checks.formulas import by_formula
 from redqueen.checks.numeric import normalised, number
 from redqueen.protocols import Verifier
 from redqueen.types import Metrics, RedQueenError, Reply, Task
+
+_TEX = re.compile(r"[\\{]")
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,13 @@ class Majority:
 
 def by_value(answer: str) -> str:
     """The answer as votes count it: a number by its value, so that 1/2 and 0.5 are one, a formula by its own, so that
-    2(x+1) and 2x+2 are (`formulas`), any other text `normalised`."""
+    2(x+1) and 2x+2 are (`formulas`), any other text `normalised`. Marks of TeX and of emphasis do not count: 10\\% and
+    **10%** are 1/10."""
+    text = normalised(answer)
     value = number(answer)
-    return str(value) if value is not None else by_formula(answer) or normalised(answer)
+    if value is None:
+        value = number(value_of(text).removeprefix("$") if _TEX.search(text) else text)
+    return str(value) if value is not None else by_formula(answer) or text
 
 
 def is_label(task: Task, answer: str) -> bool:

@@ -141,6 +141,7 @@ _SCORES = (  # the more explicit first
     re.compile(
         rf"(?i)\b(?:score|rating|grade|rate it|rate this|marks?)\b(?:\s+(?:is|of|as|would be|a|an|at))*\s*+[:=]?+"
         rf"[\s*_`\"'(]*+(?P<score>-?[0-9]{{1,4}})(?![\w]|[.,][0-9]){_OUT_OF}?"
+        r"(?!\s*(?:or|to|-|–)\s*[0-9])"
     ),
     re.compile(rf"(?<![\w.,/-])(?P<score>-?[0-9]{{1,4}}){_OUT_OF}(?![\w]|[.,/][0-9])"),
 )

@@ -174,4 +174,5 @@ def refuse_unused(settings: Any, names: Sequence[str], other: str) -> None:
     usual = type(settings)()
     for name in names:
         if getattr(settings, name) != getattr(usual, name):
-            raise RedQueenError(f"{_flag(name)} has no effect with {other}: leave it out")
+            given = f"no-{name}" if getattr(usual, name) is True else name
+            raise RedQueenError(f"{_flag(given)} has no effect with {other}: leave it out")

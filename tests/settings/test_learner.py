@@ -194,6 +194,7 @@ class Ruled:
     ends: Annotated[float, Within(-1.0, 1.0), OnlyWith("mode", "full")] = 0.0
     noise: Annotated[int, NotWith("mode", "none")] = 4
     depth: Annotated[int | None, NotWith("rate", 0.0)] = None
+    weigh: Annotated[bool, OnlyWith("mode", "full")] = True
 
 
 @pytest.mark.parametrize(
@@ -209,6 +210,7 @@ def test_settings_that_count_for_something_pass(change):
         ({"mode": "half", "ends": 0.5}, "--ends has no effect with --mode half: leave it out"),
         ({"mode": "none", "noise": 2}, "--noise has no effect with --mode none: leave it out"),
         ({"rate": 0.0, "depth": 3}, "--depth has no effect with --rate 0: leave it out"),
+        ({"mode": "half", "weigh": False}, "--no-weigh has no effect with --mode half: leave it out"),
         ({"mode": "half", "ends": 2.0}, "--ends must be at least -1 and at most 1, not 2.0"),
     ],
 )

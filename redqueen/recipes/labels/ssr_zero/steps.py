@@ -241,7 +241,13 @@ def found_metric(spec: str) -> Metric:
     function = of_the_user(spec, "metric")
 
     def measured(task: Task, reply: str) -> float | None:
-        given = function(task, reply)
+        try:
+            given = function(task, reply)
+        except Exception as error:
+            raise RedQueenError(
+                f"{spec} raises {type(error).__name__} ({error!s:.80}) for the reply {reply!r:.60}: a metric is a "
+                "finite number, or None where it cannot tell"
+            ) from error
         if given is None:
             return None
         if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):

@@ -213,6 +213,8 @@ def test_a_metric_is_a_function_of_the_users(tmp_path):
     assert found_metric(f"{tmp_path}/own.py:words")(Task("t"), "a b c") == 3.0
     with pytest.raises(RedQueenError, match="a metric is a finite number"):
         found_metric(f"{tmp_path}/own.py:bad")(Task("t"), "a")
+    with pytest.raises(RedQueenError, match=r"own.py:words raises AttributeError .* for the reply None: a metric is a"):
+        found_metric(f"{tmp_path}/own.py:words")(Task("t"), None)
     for wrong, said in (
         ("comet", "names no function: write path/to/file.py:function"),
         (f"{tmp_path}/own.py:no", "has no function"),

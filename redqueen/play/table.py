@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -85,16 +86,18 @@ class Table:
 
     def turn_away(self) -> None:
         """Tells a game that waits for a program which of `asks` a player cannot read, so that the program can ask
-        less. Any other game is asked in vain: its player says so to the user."""
-        if not self.asks or not waits(self.match.game):
-            return
+        less, until none of them is. Any other game is asked in vain: its player says so to the user."""
+        while waits(self.match.game) and (reasons := self._unreadable()):
+            self._advance(partial(self._play.throw, NotRead(reasons)))
+
+    def _unreadable(self) -> dict[int, str]:
+        """Why players cannot read those of `asks` that they cannot, by their places."""
         reasons = {}
         for place, ask in enumerate(self.asks):
             player = self.match.cast[ask.seat.role]
             if has(player, MayNotRead) and (reason := player.unreadable(ask)):
                 reasons[place] = reason
-        if reasons:
-            self._advance(lambda: self._play.throw(NotRead(reasons)))
+        return reasons
 
     def episode(self) -> Episode:
         """The record of the finished match, of which those who wait for it are told."""

@@ -192,6 +192,21 @@ def test_a_seat_that_is_refused_does_not_keep_the_others_from_being_answered():
     assert len(episode.turns) == 1
 
 
+@pytest.mark.parametrize("play", [continuous.play, lockstep.play, in_flight])
+def test_of_calls_that_come_one_upon_the_other_each_that_is_too_long_is_turned_away(play):
+    class Asks(Scripted):
+        def begin(self, task, desk):
+            asked = [desk.ask("agent", (game(text),)) for text in ("a b c d", "five words", "a b", "longer")]
+            threading.Thread(
+                target=lambda: desk.end(sum(each.exception() is None for each in asked)), daemon=True
+            ).start()
+
+    program = Programmed(Asks(None))
+    (episode,) = play([Match(program, TASKS[0], {"agent": Short()}, 0)], Random(0))
+    assert [turn.reply.text for turn in episode.turns] == ["2"]
+    assert episode.outcome == Outcome({AGENT: 1.0}, {"conversations": 1, "turned_away": 3})
+
+
 def test_any_other_game_is_told_by_its_player():
     class Game:
         name, roles, zero_sum = "other", ("agent",), False

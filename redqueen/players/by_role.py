@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from redqueen.protocols import Policy
+from redqueen.protocols import MayNotRead, Policy, has
 from redqueen.types import Ask, Reply
 
 T = TypeVar("T")
@@ -34,6 +34,10 @@ class ByRole:
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         return self._answered(asks, lambda policy, own: policy.reply(own))
+
+    def unreadable(self, ask: Ask) -> str:
+        policy = self._others.get(ask.seat.role, self._policy)
+        return policy.unreadable(ask) if has(policy, MayNotRead) else ""
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
         """[K] for each ask, by the policy of its role."""

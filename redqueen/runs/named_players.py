@@ -19,7 +19,7 @@ from redqueen.play.table import Table
 from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
+from redqueen.protocols import Game, MayBeClosed, MayNotRead, OpenPlayer, Player, has
 from redqueen.runs.folder import games_named, settings, stored_team
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, place_of
@@ -36,6 +36,9 @@ class Named:
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         return [replace(reply, player=self.name) for reply in self.player.reply(asks)]
+
+    def unreadable(self, ask: Ask) -> str:
+        return self.player.unreadable(ask) if has(self.player, MayNotRead) else ""
 
 
 def unnamed(player: Player) -> Player:

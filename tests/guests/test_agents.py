@@ -280,8 +280,10 @@ def test_a_recording_says_why_its_matches_have_no_verdict_and_takes_the_best_che
     assert "without a verdict: 2, KeyError: 'broken'\n" in said
     assert main(["record", str(run), "--game", spec.format("solve"), "--matches", "1"]) == 0
     assert "without a verdict" not in capsys.readouterr().out
+    assert main(["record", str(run), "--game", spec.format("rambles"), "--matches", "1"]) == 0
+    assert "in 1 of 1 matches with a verdict" in capsys.readouterr().out
     versions = [each.turns[0].reply.version for name, each, _ in stored_episodes(run) if name.startswith("played.")]
-    assert versions == [int(best.name.removeprefix("best_"))] * 2 + [1]
+    assert versions == [int(best.name.removeprefix("best_"))] * 2 + [1, 1]
 
 
 def test_a_folder_runs_no_agent_that_nobody_trusts(solver, tmp_path, capsys, monkeypatch):

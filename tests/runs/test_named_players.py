@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,6 +17,7 @@ from redqueen.games.talk import told
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.games.volley import Volley
 from redqueen.play.lockstep import play
+from redqueen.players.by_role import ByRole
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.games import spiral
@@ -43,6 +45,17 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize("name", ["uniform", "equilibrium", "honest"])
 def test_a_bot_goes_by_the_name_it_was_called(name):
     assert find_player(name, KuhnPoker()).name == name
+
+
+def test_what_a_player_cannot_read_its_name_and_its_roles_do_not_hide():
+    class Short(TabularPolicy):
+        def unreadable(self, ask):
+            return f"{ask.seat.role} reads little"
+
+    asks = [replace(ASK, seat=Seat(role)) for role in ("first", "second")]
+    mixed = Named(ByRole(Short(), {"second": TabularPolicy()}), "run")
+    assert [mixed.unreadable(ask) for ask in asks] == ["first reads little", ""]
+    assert [Named(Uniform(), "bot").unreadable(ask) for ask in asks] == ["", ""]
 
 
 @pytest.mark.parametrize("name", ["proactive", "cook:idle"])

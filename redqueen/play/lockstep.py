@@ -123,7 +123,7 @@ def check_ends(game: Game) -> None:
 def replay(game: Game, episode: Episode) -> Episode:
     """The new record of an episode that is played again from its task, seed and replies. Raises RedQueenError at the
     first ask that differs from the record, which it names, and for a task that the game cannot play. Where the task
-    states a horizon, the game is played within it."""
+    states a horizon, the game is played within it. What a program asks at once may come in another order."""
     try:
         if "horizon" in episode.task.facts and has(game, HasHorizon):
             game = game.within(episode.task.facts["horizon"])
@@ -134,22 +134,13 @@ def replay(game: Game, episode: Episode) -> Episode:
 
 
 def _replayed(game: Game, episode: Episode) -> Episode:
-    table = Table(Match(game, episode.task, {role: _Nobody() for role in game.roles}), episode.seed)
-    turns = iter(episode.turns)
-    number = 0
+    recorded = _Recorded(game, episode)
+    table = Table(Match(game, episode.task, dict.fromkeys(game.roles, recorded)), episode.seed)
     while table.outcome is None:
-        replies = []
-        for ask in table.asks:
-            turn = next(turns, None)
-            if turn is None:
-                raise RedQueenError(f"the record ends at turn {number}, but {game.name!r} asks {ask.seat} again")
-            if turn.ask not in (ask, _in_words(ask)):
-                raise RedQueenError(f"turn {number} of the record is not what {game.name!r} asks {ask.seat} now")
-            replies.append(turn.reply)
-            number += 1
-        table.hear(replies)
-    if next(turns, None) is not None:
-        raise RedQueenError(f"{game.name!r} ended at turn {number}, but the record goes on")
+        table.turn_away()
+        table.hear(recorded.reply(table.asks))
+    if recorded.left:
+        raise RedQueenError(f"{game.name!r} ended at turn {recorded.number}, but the record goes on")
     return table.episode()
 
 
@@ -165,3 +156,39 @@ class _Nobody:
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         raise AssertionError("the replies to these asks are fed in")
+
+
+class _Recorded:
+    """Says what was said in an episode, in its order; to a program in whatever order it asks. As many of its calls as
+    were turned away then are turned away, where the record does not hold them."""
+
+    name = "nobody"
+
+    def __init__(self, game: Game, episode: Episode) -> None:
+        self.left = list(episode.turns)
+        self.number = 0  # of turns so far
+        self._game, self._in_any_order = game, waits(game)
+        self._turned_away = episode.outcome.facts.get("turned_away", 0)
+
+    def unreadable(self, ask: Ask) -> str:
+        if self._turned_away < 1 or self._place(ask) is not None:
+            return ""
+        self._turned_away -= 1
+        return f"the prompt of {ask.seat} was longer than its model reads"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [self._said(ask) for ask in asks]
+
+    def _said(self, ask: Ask) -> Reply:
+        if not self.left:
+            raise RedQueenError(f"the record ends at turn {self.number}, but {self._game.name!r} asks {ask.seat} again")
+        place = self._place(ask)
+        if place is None:
+            raise RedQueenError(f"turn {self.number} of the record is not what {self._game.name!r} asks {ask.seat} now")
+        self.number += 1
+        return self.left.pop(place).reply
+
+    def _place(self, ask: Ask) -> int | None:
+        """Which of the turns that are left answers the ask."""
+        known = self.left if self._in_any_order else self.left[:1]
+        return next((place for place, turn in enumerate(known) if turn.ask in (ask, _in_words(ask))), None)

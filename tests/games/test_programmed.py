@@ -305,6 +305,36 @@ def test_a_match_replays_with_its_program_and_from_its_record():
         assert told([lockstep.replay(as_recorded(episode), episode)]) == told([episode])
 
 
+def test_what_a_program_asks_at_once_replays_in_whatever_order_it_comes():
+    def asks(names):
+        def program(task, say):
+            said = {name: say((game(name),)) for name in names}
+            return float([say((game(name), own(said[name]), game("so?"))) for name in names] == ["1"] * len(names))
+
+        return program
+
+    (episode,) = played(asks(["a", "b b", "c c c"]))
+    again = lockstep.replay(Programmed(Scripted(asks(["c c c", "a", "b b"]))), episode)
+    assert again.outcome == episode.outcome == Outcome({AGENT: 1.0}, {"conversations": 3})
+    assert [turn.reply.text for turn in again.turns] == ["3", "1", "2", "1", "1", "1"]
+    with pytest.raises(RedQueenError, match="turn 1 of the record is not what 'scripted' asks agent now"):
+        lockstep.replay(Programmed(Scripted(asks(["a", "x", "b b"]))), episode)
+
+
+def test_calls_that_were_turned_away_are_turned_away_again():
+    def rambles(task, say):
+        for text in ("a b c d", "five words", "a b"):
+            try:
+                return float(say((game(text),)) == "2")
+            except RedQueenError:
+                continue
+        return 0.0
+
+    (episode,) = played(rambles, player=Short())
+    assert episode.outcome == Outcome({AGENT: 1.0}, {"conversations": 1, "turned_away": 2})
+    assert told([lockstep.replay(Programmed(Scripted(rambles)), episode)]) == told([episode])
+
+
 def test_a_program_that_asks_otherwise_does_not_replay():
     (episode,) = played(two_turns)
     with pytest.raises(RedQueenError, match="turn 0 of the record is not what 'scripted' asks agent now"):

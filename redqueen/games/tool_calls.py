@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from redqueen.texts import is_deep
+from redqueen.texts import is_deep, well_formed
 from redqueen.types import Message, Text, ToolCall, ToolResult
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -97,7 +97,7 @@ def _of_llama(text: str) -> tuple[str, list[Any]] | None:
     rest, objects, at = text.strip().removeprefix(LLAMA).strip(), list[Any](), 0
     while rest.startswith("{", at):
         try:
-            found, end = json.JSONDecoder().raw_decode(rest, at)
+            found, end = _DECODER.raw_decode(rest, at)
         except (ValueError, RecursionError):
             return None
         if "parameters" not in found or is_deep(found):
@@ -111,7 +111,7 @@ def _of_llama(text: str) -> tuple[str, list[Any]] | None:
 def _as_json(text: str) -> Any:
     """None for what is no JSON, and for what is nested so deep that it could not be written again."""
     try:
-        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        found = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     return None if is_deep(found) else found
@@ -124,7 +124,11 @@ def _finite(text: str) -> float:
     return found
 
 
+_DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
+
+
 def _call(found: Any, name: str) -> ToolCall | None:
+    found = json.loads(well_formed(json.dumps(found, ensure_ascii=False)))  # half a character may be escaped
     if not isinstance(found, dict) or not isinstance(found.get("name"), str) or not found["name"]:
         return None
     arguments = found.get("arguments", found.get("parameters", {}))  # the latter as Llama models write them

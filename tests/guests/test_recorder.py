@@ -127,13 +127,34 @@ def test_more_replies_than_calls_are_left_are_refused_and_none_is_recorded(endpo
 
 
 @pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
-def test_a_call_with_a_number_that_json_does_not_have_is_no_call(endpoint, number):
-    text = f'<tool_call>{{"name": "find", "arguments": {{"what": {number}}}}}</tool_call>'
+@pytest.mark.parametrize(
+    "call",
+    [
+        '<tool_call>{{"name": "find", "arguments": {{"what": {}}}}}</tool_call>',
+        '{{"name": "find", "parameters": {{"what": {}}}}}',
+        '[TOOL_CALLS]find[ARGS]{{"what": {}}}',
+    ],
+)
+def test_a_call_with_a_number_that_json_does_not_have_is_no_call(endpoint, call, number):
+    text = call.format(number)
     tools = [{"name": "find", "input_schema": PARAMETERS}]
     with seated(endpoint, text) as chair:
         wanted = {"messages": [{"role": "user", "content": "Cups?"}], "tools": tools, "max_tokens": 9}
         body = post(chair, "/v1/messages", wanted).json()
     assert body["content"] == [{"type": "text", "text": text}] and body["stop_reason"] == "end_turn"
+
+
+@pytest.mark.parametrize(
+    "call", ['"name": "find", "arguments": {"\\ud800": "a"}', '"name": "\\udfff", "arguments": {}']
+)
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+def test_half_a_character_in_a_call_is_the_mark_of_a_missing_one(endpoint, path, call):
+    ask = {"role": "user", "content": "Cups?"}
+    tool = {"type": "function", **FUNCTION, "function": FUNCTION, "input_schema": PARAMETERS}
+    wanted = {"input" if path == "/v1/responses" else "messages": [ask], "tools": [tool], "max_tokens": 9}
+    with seated(endpoint, f"<tool_call>{{{call}}}</tool_call>", "yes") as chair:
+        answer = post(chair, path, wanted)
+        assert (answer.status_code, "\ufffd" in answer.text or r"\\ufffd" in answer.text) == (200, True)
 
 
 def events(text):

@@ -317,7 +317,7 @@ class Conversations:
 
 def _outcome(scores: Scores, seats: Sequence[Seat], facts: Mapping[str, Any]) -> Outcome:
     if isinstance(scores, Outcome):
-        return Outcome(scores.scores, {**scores.facts, **facts})
+        return _outcome({str(seat): score for seat, score in scores.scores.items()}, seats, {**scores.facts, **facts})
     if isinstance(scores, Mapping):
         if set(scores) != {seat.role for seat in seats}:
             raise RedQueenError(

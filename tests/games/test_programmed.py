@@ -356,12 +356,22 @@ def test_scores_of_several_seats_by_role():
         (1.0, "2 seats need a score each, by role, not 1.0 alone"),
         ({"one": 1.0}, "the seats are one, two, and scored are one"),
         ({"one": 1.0, "two": "x"}, "a score is a number"),
+        (Outcome({Seat("one"): 1.0}), "the seats are one, two, and scored are one"),
+        (Outcome({Seat("one"): 1.0, Seat("two", 1): 1.0}), "the seats are one, two, and scored are one, two1"),
+        (Outcome({Seat("one"): 1.0, Seat("two"): "x"}), "a score is a number"),
     ],
 )
 def test_scores_that_do_not_fit_leave_the_match_without_a_verdict(scores, said):
     (episode,) = played(lambda task, say: scores, roles=("one", "two"))
     assert said in episode.outcome.facts["reason"]
     assert episode.outcome.facts["right"] is None
+
+
+def test_an_outcome_with_a_score_that_nobody_knows_keeps_its_facts_and_has_no_verdict():
+    outcome = Outcome({Seat("two"): float("nan"), Seat("one"): 1.0}, {"read": 3})
+    (episode,) = played(lambda task, say: outcome, roles=("one", "two"))
+    assert episode.outcome.scores == {Seat("one"): 0.0, Seat("two"): 0.0}
+    assert episode.outcome.facts == {"conversations": 0, "read": 3, "right": None}
 
 
 def fails(task, say):

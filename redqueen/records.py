@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -160,6 +161,14 @@ def episode_to_json(episode: Episode) -> Json:
         "turns": [{"ask": ask_to_json(turn.ask), "reply": reply_to_json(turn.reply)} for turn in episode.turns],
         **(silent if episode.silent else {}),
     }
+
+
+def episode_line(episode: Episode, **more: Json) -> str:
+    """An episode as a line of JSON, with `more` fields. Raises RedQueenError for facts that JSON does not hold."""
+    try:
+        return json.dumps({**episode_to_json(episode), **more}) + "\n"
+    except (TypeError, ValueError) as error:
+        raise RedQueenError(f"the facts of {episode.game} cannot be stored as JSON: {error}") from error
 
 
 def episode_from_json(data: Json) -> Episode:

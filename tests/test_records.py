@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -13,6 +14,7 @@ from redqueen.records import (
     ask_from_json,
     ask_to_json,
     episode_from_json,
+    episode_line,
     episode_to_json,
     message_from_json,
     message_to_json,
@@ -143,6 +145,15 @@ def test_an_episode_reads_back_equal():
     assert back.outcome == episode.outcome
     assert [turn.ask for turn in back.turns] == [turn.ask for turn in episode.turns]
     assert episode_to_json(back) == episode_to_json(episode)
+
+
+def test_facts_that_json_does_not_hold_are_one_line():
+    game, learner = KuhnPoker(), TabularPolicy()
+    (episode,) = play([Match(game, game.tasks()[0], {"first": learner, "second": learner})], Random(3))
+    assert json.loads(episode_line(episode, credit={})) == {**episode_to_json(episode), "credit": {}}
+    spoilt = replace(episode, outcome=replace(episode.outcome, facts={"seen": {1, 2}}))
+    with pytest.raises(RedQueenError, match="the facts of kuhn_poker cannot be stored as JSON: Object of type set"):
+        episode_line(spoilt)
 
 
 def test_numpy_values_become_plain_ones():

@@ -170,7 +170,12 @@ class Table:
             raise RedQueenError(
                 f"game {self.match.game.name!r} let the seat {silent} speak but gave it no score in its Outcome"
             )
-        total = sum(outcome.scores.values())
+        try:
+            total = sum(outcome.scores.values())
+        except TypeError:
+            raise RedQueenError(
+                f"game {self.match.game.name!r} must score each seat with a number, not {outcome.scores!r:.80}"
+            ) from None
         if getattr(self.match.game, "zero_sum", False) is True and abs(total) > ROUNDING:
             raise RedQueenError(
                 f"game {self.match.game.name!r} says zero_sum, and its scores sum to {total:g}: make them sum to 0, or "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -21,7 +20,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, Player, Policy, Questions, Trained, Value, shaped
 from redqueen.questions.asking import seeds_of
 from redqueen.questions.catalogue import find_questions
-from redqueen.records import episode_from_json, episode_to_json
+from redqueen.records import episode_from_json, episode_line
 from redqueen.runs.checkpoints import best_checkpoints, check, checkpoints, fitting, is_number
 from redqueen.runs.run import recorded_steps
 from redqueen.settings.finding import find_recipe
@@ -402,7 +401,7 @@ def _check_credit(episode: Episode, credit: Any) -> None:
 def keep_played(folder: Path, episode: Episode) -> str:
     """Writes a game that a person played among the episodes of a run, where no resumed run forgets it, and returns its
     name, played.NUMBER. Whoever else does so at the same moment gets another number."""
-    text = json.dumps(episode_to_json(episode)) + "\n"
+    text = episode_line(episode)
     place = folder / "episodes"
     try:
         path = _new_name(folder, place)

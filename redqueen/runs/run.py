@@ -61,7 +61,7 @@ from redqueen.protocols import (
     has,
     shaped,
 )
-from redqueen.records import episode_to_json, plain
+from redqueen.records import episode_line, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
     best_name,
@@ -412,10 +412,10 @@ class Run:
             return
         folder = self.folder / "episodes"
         with saving(folder):
-            lines = [json.dumps({**episode_to_json(e), "credit": credit[number]}) for number, e in episodes.items()]
+            lines = [episode_line(episode, credit=credit[number]) for number, episode in episodes.items()]
             name = f"step_{self.step:06d}.jsonl"
             before = (folder / name).read_text() if (folder / name).is_file() else ""
-            write_whole(self.folder, f"episodes/{name}", before + "".join(line + "\n" for line in lines))
+            write_whole(self.folder, f"episodes/{name}", before + "".join(lines))
 
     def _resume(self, policies: Sequence[Policy], parts: Sequence[Resumable]) -> int:
         """The step to go on from."""

@@ -203,3 +203,13 @@ def test_scores_of_a_game_that_says_zero_sum_are_held_to_it(scores, total):
     match.game.zero_sum = True
     with pytest.raises(RedQueenError, match=f"game 'made' says zero_sum, and its scores sum to {total}: make"):
         Table(match, 0).hear([Reply("fine")])
+
+
+@pytest.mark.parametrize("score", ["1", None])
+def test_scores_that_are_no_numbers_are_one_line(score):
+    def play(task, rng):
+        yield [Ask(A, HELLO)]
+        return Outcome({A: score, B: 1.0})
+
+    with pytest.raises(RedQueenError, match="must score each seat with a number, not "):
+        table(play).hear([Reply("yes")])

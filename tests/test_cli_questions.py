@@ -12,6 +12,7 @@ import pytest
 from redqueen.cli.main import main
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import held_out
+from redqueen.games.catalogue import find_game
 from redqueen.games.tools import Searching, ToolReply
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant
@@ -138,6 +139,19 @@ def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys)
     assert 'solver (call_1: search {"text": "whom"}): <search>whom</search>' in shown
     assert "tool (result of call_1): <information>a document about whom</information>" in shown
     assert "replayed, with what its tools said then: every ask and the outcome are the same" in shown
+
+
+@pytest.mark.parametrize(
+    "said", ["I do not know.", '<tool_call>{"name": "sql", "arguments": {"text": "x"}}</tool_call>']
+)
+def test_an_episode_with_calls_by_json_is_replayed_in_its_own_world(tmp_path, capsys, said):
+    game = find_game(game_name := "working:sql,functions=true")
+    (trajectory,) = score(play([Match(game, game.tasks()[0], {"agent": Constant(said)})], Random(0)), payoff)
+    Run(tmp_path).report(Constant(""), [trajectory], [np.zeros(len(trajectory.turns))], {})
+    settings = {"recipe": "grpo", "config": {"game": game_name}, "seed": 0, "schedule": {}, "versions": {}}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    assert main(["replay", str(tmp_path), "0.0"]) == 0
+    assert "replayed: every ask and the outcome are the same" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.games.programmed import as_recorded as said_again
 from redqueen.games.tools import as_recorded as with_recorded_tools
+from redqueen.games.tools import with_functions
 from redqueen.markup import signed, speaker_line, visible
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
@@ -120,7 +121,7 @@ def replay(words: Sequence[str]) -> None:
 
 def _game_of(episode: Episode, run: Path) -> tuple[Game, str]:
     """The game that is played again, and what of it is only said again from the record."""
-    if "calls" in episode.outcome.facts:
+    if "calls" in episode.outcome.facts and not with_functions(episode):
         return with_recorded_tools(episode), ", with what its tools said then"
     if episode.game.startswith("visited:"):
         return said_again(episode), ", with what its agent said then"

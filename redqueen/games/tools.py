@@ -278,7 +278,7 @@ def as_recorded(episode: Episode) -> ToolReply:
     if "calls" not in facts or "outputs" not in facts:
         raise RedQueenError(f"an episode of {episode.game!r} records no calls of tools")
     first, outputs = episode.turns[0].ask, facts["outputs"]
-    if facts["calls"] and not first.stops:
+    if with_functions(episode):
         raise RedQueenError(f"calls that are JSON play again in their own world alone: name the game of {episode.game}")
     failures = facts.get("failures", [output.startswith("Error: ") for output in outputs])
     said = zip(outputs, failures, strict=True)
@@ -290,6 +290,13 @@ def as_recorded(episode: Episode) -> ToolReply:
     length, turns = sum(map(len, facts["outputs"])), len(episode.turns)
     window = turns - 1 - facts["turns_left_out"] if "turns_left_out" in facts else 0
     return ToolReply(seat.role, tools, Limits(len(facts["calls"]), turns, length, window))
+
+
+def with_functions(episode: Episode) -> bool:
+    """Whether the seat of a recorded episode was told of functions, to be called by JSON."""
+    return any(
+        not ask.stops and ask.messages[0].speaker == "system" for ask in (turn.ask for turn in episode.turns[:1])
+    )
 
 
 @dataclass(frozen=True)

@@ -279,6 +279,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "shown": "what the agent was shown, the first view first: games.acting",
     "ticks": "how many steps the players made: volley",
     "truth": "what is known about the prompt, read by judges that are rules: red_team",
+    "turned_away": "how many calls of its program had a prompt that the player could not read: games.programmed",
     "turns_left_out": "how many turns its last prompt left out, by the window of the game: games.talk",
     "vanilla": "whether there was no attacker: red_team",
     "verdict": '"right", "wrong" or None, the verdict of a verification: rise',

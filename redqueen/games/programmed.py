@@ -86,7 +86,8 @@ class Desk:
             raise RedQueenError(f"there is no seat {role!r}: the seats are {', '.join(self.seats)}")
         seat = self.seats[role]
         if not messages or messages[-1].speaker == str(seat):
-            raise RedQueenError("a conversation ends with what the seat is to answer, not with its own words")
+            why = "not with its own words" if messages else "and this one is empty"
+            raise RedQueenError(f"a conversation ends with what the seat is to answer, {why}")
         wishes = [Wish(seat, tuple(messages), tuple(stops)) for _ in range(count)]
         with self._changed:
             if not self._closed and not self._calls:

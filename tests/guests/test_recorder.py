@@ -333,7 +333,7 @@ def test_messages_as_a_stream(endpoint):
             "speaks for the model 'agent', not \"gpt-4\"",
         ),
         ("/v1/chat/completions", {"messages": "hello"}, 400, "messages must be a list"),
-        ("/v1/chat/completions", {"messages": []}, 400, "a conversation ends with what the seat is to answer"),
+        ("/v1/chat/completions", {"messages": []}, 400, "is to answer, and this one is empty"),
         (
             "/v1/chat/completions",
             {"messages": [{"role": "judge", "content": "x"}]},
@@ -368,6 +368,7 @@ def test_messages_as_a_stream(endpoint):
             400,
             "send the whole conversation as input",
         ),
+        ("/v1/responses", {"input": "x", "conversation": "conv_1"}, 400, "conversation is not to be had here"),
         ("/v1/responses", {"input": 3}, 400, "input must be a text or a list"),
         ("/v1/responses", {"input": [{"type": "computer_call"}]}, 400, "an item of the input"),
         ("/v1/messages", {"messages": [{"role": "system", "content": "x"}]}, 400, "user or assistant"),
@@ -498,6 +499,13 @@ def test_a_call_is_never_forced_and_the_agent_is_told_so(endpoint, path, choice,
         assert answer.status_code == 200
         assert any("You can call functions." in text for _, text in told(chair.asked[0])) is described
         assert answer.headers.get("x-redqueen-unheeded") == unheeded
+
+
+def test_functions_as_chat_had_them_before_tools_are_not_heeded_and_the_agent_is_told_so(endpoint):
+    with seated(endpoint) as chair:
+        wanted = {"messages": CHAT[1:], "functions": [FUNCTION], "function_call": "auto"}
+        answer = post(chair, "/v1/chat/completions", wanted)
+        assert answer.headers["x-redqueen-unheeded"] == "function_call, functions"
 
 
 def test_bodies_that_are_no_json_or_too_long(endpoint, monkeypatch):

@@ -29,7 +29,7 @@ PATH = "/v1/chat/completions"
 # settings of the seat, not of who asks it
 UNHEEDED = (
     *("temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty", "logit_bias"),
-    *("reasoning_effort", "verbosity"),
+    *("reasoning_effort", "verbosity", "functions", "function_call"),
 )
 MOST = 64  # replies to one request
 

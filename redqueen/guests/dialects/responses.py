@@ -26,13 +26,15 @@ from redqueen.types import Message
 
 PATH = "/v1/responses"
 UNHEEDED = ("temperature", "top_p", "reasoning", "max_tool_calls")
+STORED = ("previous_response_id", "conversation", "prompt")  # what a server would have kept
 
 
 def read(body: Mapping[str, Any], own: str) -> Wanted:
     """The request of a conversation in which `own` is the assistant. Raises Unfit for one that cannot be answered, also
-    where it goes on with an answer of before by its id alone: the whole conversation is to be sent."""
-    if body.get("previous_response_id"):
-        raise Unfit("previous_response_id is not to be had here: send the whole conversation as input (store=False)")
+    where it names what was said before by its id alone: the whole conversation is to be sent."""
+    for name in STORED:
+        if body.get(name):
+            raise Unfit(f"{name} is not to be had here: send the whole conversation as input (store=False)")
     shape = shape_of((body.get("text") or {}).get("format"), "text.format")
     functions = functions_of(body, _function)
     given = body.get("input")

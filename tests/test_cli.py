@@ -569,6 +569,16 @@ def test_replay_finds_each_game_of_a_recipe_with_several(here, said):
         assert "are the same" in said("replay", "mars", line.split("\t")[0])
 
 
+@pytest.mark.filterwarnings("ignore:the table of run has no position")
+def test_replay_is_told_the_game_of_what_was_recorded_besides(here, run, said, complaint):
+    written(here / "mine.py", ROCK_PAPER_SCISSORS)
+    said("record", "run", "--game", "mine.py:RockPaperScissors", "--matches", "1")
+    assert "; --game names the game that was played" in complaint("replay", "run", "played.0")
+    assert "are the same" in said("replay", "run", "played.0", "--game", "mine.py:RockPaperScissors")
+    line = complaint("replay", "run", "0.0", "--game", "mine.py:RockPaperScissors")
+    assert "is 'rock_paper_scissors', and the episode is one of 'kuhn_poker'" in line
+
+
 def test_report_writes_one_file_and_says_where(run, said):
     assert said("report", "run") == "run/report.html\n"
     assert (run / "report.html").read_text().startswith("<!doctype html>")
@@ -731,7 +741,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("help train spiral", "usage: redqueen help [COMMAND]"),
         ("hepl", "there is no command 'hepl': did you mean help?"),
         ("doctor now", "unknown argument 'now'"),
-        ("replay run --all", "unknown argument '--all': it is one word too many"),
+        ("replay run --all", "unknown argument '--all': there are --game"),
         ("bench kuhn", "make experiments NAME="),
         ("play", "GAME is missing"),
         ("play chess", "there is no game 'chess'"),

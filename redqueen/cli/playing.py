@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from redqueen.cli.words import closest, parse
 from redqueen.credit.outcomes import result
-from redqueen.games.catalogue import find_game
+from redqueen.games.catalogue import find_game, spec_of
 from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.games.programmed import as_recorded as said_again
 from redqueen.games.tools import as_recorded as with_recorded_tools
@@ -29,6 +29,7 @@ from redqueen.protocols import Game, Player
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.named_players import find_player, only_draws, undrawn
 from redqueen.settings.limits import unset
+from redqueen.trust.door import Untrusted
 from redqueen.types import Episode, Match, RedQueenError
 
 ALL = "all"
@@ -89,6 +90,8 @@ class ReplayOptions:
     """the folder of a run, such as outputs/spiral-0"""
     episode: Annotated[tyro.conf.Positional[str | None], unset("STEP.NUMBER")] = None
     """one of the names in the list that is shown without it"""
+    game: str = ""
+    """the game of the episode, where it is none of the run's own, such as one that was recorded"""
 
 
 def replay(words: Sequence[str]) -> None:
@@ -104,7 +107,7 @@ def replay(words: Sequence[str]) -> None:
         return
     for name, episode, credit in found:
         if name == options.episode:
-            game, as_then = _game_of(episode, options.run)
+            game, as_then = _game_named(options.game, episode) if options.game else _game_of(episode, options.run)
             _print_episode(episode, credit, addressed(episode, stated_hearers(game)))
             same = replay_episode(game, episode)
             if same.outcome.scores == episode.outcome.scores:
@@ -119,13 +122,26 @@ def replay(words: Sequence[str]) -> None:
     )
 
 
+def _game_named(spec: str, episode: Episode) -> tuple[Game, str]:
+    """The game that `spec` names, in which all is played again. Raises RedQueenError where it is not the episode's."""
+    game = find_game(spec)
+    if spec_of(game.name) != spec_of(episode.game):
+        raise RedQueenError(f"--game {spec} is {game.name!r}, and the episode is one of {episode.game!r}")
+    return game, ""
+
+
 def _game_of(episode: Episode, run: Path) -> tuple[Game, str]:
     """The game that is played again, and what of it is only said again from the record."""
     if "calls" in episode.outcome.facts and not with_functions(episode):
         return with_recorded_tools(episode), ", with what its tools said then"
     if episode.game.startswith("visited:"):
         return said_again(episode), ", with what its agent said then"
-    return recorded_game(episode.game, run), ""
+    try:
+        return recorded_game(episode.game, run), ""
+    except Untrusted:
+        raise
+    except RedQueenError as error:
+        raise RedQueenError(f"{error}; --game names the game that was played") from error
 
 
 def _print_episode(episode: Episode, credit: Mapping[str, Any], lines: Sequence[str]) -> None:

@@ -212,7 +212,7 @@ SUMS = Experiment(
     one_start=True,
     notes=(
         "Sums of up to two digits, .45 of which are demonstrated as if nothing were carried; a criticism is the sum "
-        "again, .9 of them with what is carried; of the demonstrated scores .95 are true. Two members, 60 steps of 16 "
+        "again, .9 of them with what is carried; of the demonstrated scores .95 are true. Two members, 40 steps of 8 "
         "discussions of 4 rounds, no round shown again. The accuracy is the mean of both. Late: the mean of the last "
         "fifth.",
     ),

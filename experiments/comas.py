@@ -184,7 +184,7 @@ TALKS = "CoMAS"
 SUMS = Experiment(
     title="CoMAS on sums",
     asked="Do two models that criticise and score each other's sums come to solve more of them?",
-    trial=ControlledTraining(recipe, evaluate_every=15),
+    trial=ControlledTraining(recipe, evaluate_every=10),
     config=Controlled(
         recipe.Config(
             warmed(3e-4, max_completion_length=8),

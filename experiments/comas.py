@@ -190,10 +190,10 @@ SUMS = Experiment(
             warmed(3e-4, max_completion_length=8),
             members=2,
             questions=NAME,
-            steps=60,
+            steps=40,
             rounds=4,
             recalled=0,
-            tasks=16,
+            tasks=8,
             problems=32,
         )
     ),

@@ -579,6 +579,16 @@ def test_replay_is_told_the_game_of_what_was_recorded_besides(here, run, said, c
     assert "is 'rock_paper_scissors', and the episode is one of 'kuhn_poker'" in line
 
 
+@pytest.mark.filterwarnings("ignore:the table of run has no position")
+def test_a_recording_seats_others_beside_the_model_such_as_a_world(here, run, said, complaint):
+    world = "site(shop,4,1)"
+    text = said("record", "run", "--game", f"hosted:{world},2", "--against", f"world:{world}", "--matches", "2")
+    assert "agent: mean score" in text and "in 2 of 2 matches with a verdict" in text
+    assert "are the same" in said("replay", "run", "played.1", "--game", f"hosted:{world},2")
+    line = complaint("record", "run", "--game", f"acting:{world}", "--against", "uniform")
+    assert "--against has no effect in acting:site(only=shop,count=4,tests=1), where agent is alone" in line
+
+
 def test_report_writes_one_file_and_says_where(run, said):
     assert said("report", "run") == "run/report.html\n"
     assert (run / "report.html").read_text().startswith("<!doctype html>")

@@ -20,7 +20,7 @@ from redqueen.play.lockstep import finished
 from redqueen.runs.folder import Saved, keep_played, settings
 from redqueen.runs.named_players import find_player
 from redqueen.settings.limits import Count, check_settings, unset
-from redqueen.types import Match
+from redqueen.types import Match, RedQueenError
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,9 @@ class RecordOptions:
     """the folder of a run: its model answers, and it keeps the episodes"""
     game: str
     """agent:FILE.py:NAME, visited:QUESTIONS for agents that come by themselves, or any other game"""
+    against: str = ""
+    """who takes all seats but those of the game's first role: uniform, another run, world:WORLD in hosted:WORLD, or a
+    server; the run's model without it"""
     matches: Count = 16
     """how many are played, all at once"""
     step: Annotated[Saved, unset("{INT,best}")] = None
@@ -45,7 +48,10 @@ def record(words: Sequence[str]) -> None:
     player = find_player(str(options.run) if options.step is None else f"{options.run}@{options.step}", game)
     rng = Random(derive(options.seed, "record"))
     tasks = rng.choices(game.tasks(), [task.weight for task in game.tasks()], k=options.matches)
-    matches = [Match(game, task, dict.fromkeys(game.roles, player)) for task in tasks]
+    if options.against and len(game.roles) == 1:
+        raise RedQueenError(f"--against has no effect in {game.name}, where {game.roles[0]} is alone: leave it out")
+    others = find_player(options.against, game) if options.against else player
+    matches = [Match(game, task, dict.fromkeys(game.roles, others) | {game.roles[0]: player}) for task in tasks]
     names: list[str] = []
     try:
         episodes = finished(matches, rng.getrandbits(64), ended=lambda one: names.append(keep_played(options.run, one)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 from statistics import median
 from typing import Any
@@ -40,17 +41,17 @@ MODELS: tuple[tuple[str, Learner, int, int], ...] = (
 
 def asked(task: Task, seats: Mapping[str, Any]) -> float:
     """An agent that asks once."""
-    from openai import OpenAI
-
     seat = seats[AGENT]
-    if "client" not in _KNOWN:
-        _KNOWN["client"] = OpenAI(base_url="http://127.0.0.1", api_key="none", max_retries=0)
-    client = _KNOWN["client"].with_options(base_url=seat.url, api_key=seat.key)
+    client = _client().with_options(base_url=seat.url, api_key=seat.key)
     client.chat.completions.create(model=seat.model, messages=[{"role": "user", "content": task.prompt}])
     return 0.0
 
 
-_KNOWN: dict[str, Any] = {}
+@cache
+def _client() -> Any:
+    from openai import OpenAI
+
+    return OpenAI(base_url="http://127.0.0.1", api_key="none", max_retries=0)
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,18 @@ def of_the_user(spec: str, setting: str) -> Callable[[Task, str], Any]:
     return cast(Callable[[Task, str], Any], function)
 
 
+def call_of_the_user(function: Callable[[Task, str], Any], spec: str, task: Task, reply: str, wanted: str) -> Any:
+    """What the function that `spec` names gives for a reply. Raises RedQueenError where it fails, in one line that ends
+    with what is `wanted`."""
+    try:
+        return function(task, reply)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise RedQueenError(
+            f"{spec} raises {type(error).__name__} ({said:.80}) for the reply {reply!r:.60}: {wanted}"
+        ) from error
+
+
 @dataclass(frozen=True)
 class ByAnswer:
     """By the answer in the reply. `kind` is that of a task without an answer and, with `always`, of every task; with
@@ -157,14 +169,7 @@ class ByFunction:
         return [self._verdict(task, reply) for task, reply in zip(tasks, replies, strict=True)]
 
     def _verdict(self, task: Task, reply: str) -> bool | None:
-        try:
-            found = self.function(task, reply)
-        except Exception as error:
-            said = " ".join(str(error).split())
-            raise RedQueenError(
-                f"{self.name} raises {type(error).__name__} ({said:.80}) for the reply {reply!r:.60}: it must give "
-                "True, False or None"
-            ) from error
+        found = call_of_the_user(self.function, self.name, task, reply, "it must give True, False or None")
         if not (found is None or isinstance(found, bool)):
             raise RedQueenError(f"{self.name} gave {found!r:.40}: a verdict is True, False or None (unknown)")
         return found

@@ -22,7 +22,7 @@ from redqueen.protocols import COUNT, Player, Questions, State, shaped
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.asking import graded, said
 from redqueen.questions.comparisons import verdicts as verdicts_on
-from redqueen.questions.grading import of_the_user
+from redqueen.questions.grading import call_of_the_user, of_the_user
 from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
@@ -238,20 +238,14 @@ def standard(values: np.ndarray) -> np.ndarray:
 def found_metric(spec: str) -> Metric:
     """The function `path/to/file.py:function` of a task and a reply that gives a number, higher for better, or None.
     Raises RedQueenError for anything else."""
-    function = of_the_user(spec, "metric")
+    function, wanted = of_the_user(spec, "metric"), "a metric is a finite number, or None where it cannot tell"
 
     def measured(task: Task, reply: str) -> float | None:
-        try:
-            given = function(task, reply)
-        except Exception as error:
-            raise RedQueenError(
-                f"{spec} raises {type(error).__name__} ({error!s:.80}) for the reply {reply!r:.60}: a metric is a "
-                "finite number, or None where it cannot tell"
-            ) from error
+        given = call_of_the_user(function, spec, task, reply, wanted)
         if given is None:
             return None
         if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
-            raise RedQueenError(f"{spec} gave {given!r:.40}: a metric is a finite number, or None where it cannot tell")
+            raise RedQueenError(f"{spec} gave {given!r:.40}: {wanted}")
         return float(given)
 
     return measured

@@ -23,7 +23,7 @@ from pathlib import Path
 VULGAR = "[¼-¾⅐-⅞↉]"
 _RAISED = re.compile("[\u2070-\u207f²³¹]+")  # superscripts: digits, signs, brackets and n
 _LOWERED = re.compile("(?<=[0-9])[₀-₉]+")  # the base of a number, not the 2 of H₂O
-_MIXED = re.compile(f"(?<=[0-9])(?={VULGAR})")
+_MIXED = re.compile(f"(?<=[0-9]|{VULGAR})(?={VULGAR})")
 MOST_MARKS = 30  # on one character, as in Unicode's Stream-Safe Text Format
 MOST_BYTES = 1 << 30  # of one file
 _SPARSE = 16  # a file of holes stores less than one byte in so many

@@ -30,9 +30,9 @@ _WORD = re.compile(
 
 
 def normalised(text: str) -> str:
-    """The text in lower case, `one_spelling` and single spaces, without the quotes and end punctuation around it; the
-    mark of a factorial stays."""
-    folded = " ".join(one_spelling(text).casefold().split()).strip(_QUOTES)
+    """The text in lower case, `one_spelling`, one minus and single spaces, without the quotes and end punctuation around
+    it; the mark of a factorial stays."""
+    folded = " ".join(one_spelling(text).replace("−", "-").casefold().split()).strip(_QUOTES)
     ended = folded.rstrip(".,;:!? ")
     if ended[-1:].isdigit():
         rest = folded[len(ended) :]
@@ -44,7 +44,7 @@ def words(text: str) -> list[str]:
     """The words of a text, normalised, without punctuation and, unless nothing else is left, the articles a, an, the,
     as for exact match in question answering (Rajpurkar et al., 2016). A number is one word, with its sign, its
     decimal point and the mark of a factorial: -5, 3.5, 5!."""
-    found = [word.replace(",", "") for word in _WORD.findall(normalised(text).replace("−", "-"))]
+    found = [word.replace(",", "") for word in _WORD.findall(normalised(text))]
     return [word for word in found if word not in ("a", "an", "the")] or found
 
 

@@ -53,6 +53,11 @@ def test_exponents_bases_and_fractions_stay_apart_from_the_digits_before_them():
     )
     assert [number(text) for text in ("½", "1½", "-2¾")] == [Fraction(1, 2), Fraction(3, 2), Fraction(-11, 4)]
     assert number("5 m²", units=True) == 5 and number("5²", units=True) is None
+    assert number("½½") is None and not Exact()(task("½½"), "1/42")
+
+
+def test_a_minus_is_one_sign_however_it_is_typed():
+    assert Exact()(task("5-3"), "5−3") and Exact()(task("−3 to 4"), "-3 to 4")
 
 
 def test_a_factorial_is_no_exclamation():

@@ -115,7 +115,8 @@ def closest(word: str, known: Sequence[str] | Mapping[str, object]) -> str:
     if close:
         return f"did you mean {close[0]}?"
     names = list(known)
-    return f"there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+    are = "is" if len(names) == 1 else "are"
+    return f"there {are} {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
 
 
 def only_word(words: Sequence[str], usage: str) -> str:

@@ -83,7 +83,12 @@ function chart(name, series, { width, height, references = [], planned = 0, died
     svg.append(make("path", { class: "line", stroke: group.colour, d: `M${path}${points.length === 1 ? "h0" : ""}` }));
     if (large && points.length <= 60) svg.append(...points.map((point) => make("circle", { cx: x(point.step), cy: y(point.mean), r: 2.5, fill: group.colour })));
   }
-  spread(labels, upper + 8, lower - 3, 13).forEach(({ words, at }) => svg.append(make("text", { class: "label", x: right - 4, y: at - 4, "text-anchor": "end" }, words)));
+  const nearest = (from, to, at) => Math.min(...all.filter((point) => x(point.step) >= from && x(point.step) <= to).map((point) => Math.abs(y(point.mean) - at)));
+  spread(labels, upper + 8, lower - 3, 13).forEach(({ words, at }) => {
+    const long = 7 * words.length, atEnd = nearest(right - long, right, at - 8);
+    const aside = atEnd < 14 && nearest(left, left + long, at - 8) > atEnd; // at the other end, where it would hide the line
+    svg.append(make("text", { class: "label", x: aside ? left + 4 : right - 4, y: at - 4, "text-anchor": aside ? "start" : "end" }, words));
+  });
   return { svg, x, left, right, upper, lower, last };
 }
 

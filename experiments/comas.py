@@ -11,12 +11,12 @@ from random import Random
 from typing import Any
 
 from experiments._starts import imitating
+from experiments.ssr_zero import Short
 from redqueen.chance import derive
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Player
 from redqueen.questions.small.listed import Listed
-from redqueen.questions.small.sums import Sums, without_carry
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.labels.comas import recipe, steps
 from redqueen.recipes.labels.comas.steps import BEST, EVALUATE, SCORE, WORST, about_evaluation, about_scoring
@@ -157,15 +157,15 @@ TABLES = Experiment(
 
 
 NAME = "experiments.comas:discussed"
-CRITIC, SCORER = 0.9, 0.95  # how often a demonstrated criticism carries, and a demonstrated score is true
+CRITIC, SCORER = 0.9, 0.95  # how often a demonstrated criticism is right, and a demonstrated score true
 
 
 def discussing(solved: Sequence[Demonstration], right: Sequence[bool], count: int, rng: Random) -> list[Demonstration]:
-    """In turn what a critic says of a solution, the sum again, and a scorer, who is shown a criticism of it or none."""
+    """In turn what a critic says of a translation, one of its own, and a scorer, who is shown a criticism of it or
+    none. A critic that is wrong repeats what it was shown."""
     found = []
     for number, (one, true) in enumerate(zip(solved, right, strict=True)):
-        first, second = map(int, one.task.id.split("+"))
-        said = one.task.answer if rng.random() < CRITIC else without_carry(first, second)[::-1]
+        said = one.task.answer if rng.random() < CRITIC else one.text
         if number % 2:
             found.append(Demonstration(EVALUATE.role, about_evaluation(one.task, one.text, rng), said))
         else:
@@ -175,29 +175,28 @@ def discussing(solved: Sequence[Demonstration], right: Sequence[bool], count: in
 
 
 def discussed() -> Taught | TaughtProposable:
-    """Returns sums of up to two digits, of which .45 are demonstrated as if nothing were carried, with criticisms and
-    scores of such answers."""
-    return taught(Sums(digits=2, lengths=(0.4, 0.6), slips=(0.4, 0.5)), discussing, "discussed")
+    """Returns translations, .6 of them demonstrated rightly, with criticisms and scores of such translations."""
+    return taught(Short(), discussing, "discussed")
 
 
 TALKS = "CoMAS"
-SUMS = Experiment(
-    title="CoMAS on sums",
-    asked="Do two models that criticise and score each other's sums come to solve more of them?",
+TRANSLATED = Experiment(
+    title="CoMAS on translations",
+    asked="Do two models that criticise and score each other's translations come to translate better?",
     trial=ControlledTraining(recipe, evaluate_every=10),
     config=Controlled(
         recipe.Config(
-            warmed(3e-4, max_completion_length=8),
+            warmed(3e-4, max_completion_length=16),
             members=2,
             questions=NAME,
             steps=40,
             rounds=4,
             recalled=0,
             tasks=8,
-            problems=32,
+            problems=64,
         )
     ),
-    starts={"method.learner.model": imitating(NAME, 8)},
+    starts={"method.learner.model": imitating(NAME, 16, 3000, 600)},
     variants={TALKS: {}, SILENT: {"method.evaluations": False}, **CONTROLS},
     figures=(
         *("first accuracy", "accuracy", "pass@8", "first score_right", "late score_right"),
@@ -211,9 +210,9 @@ SUMS = Experiment(
     seeds=5,
     one_start=True,
     notes=(
-        "Sums of up to two digits, .45 of which are demonstrated as if nothing were carried; a criticism is the sum "
-        "again, .9 of them with what is carried; of the demonstrated scores .95 are true. Two members, 40 steps of 8 "
-        "discussions of 4 rounds, no round shown again. The accuracy is the mean of both. Late: the mean of the last "
-        "fifth.",
+        "Sentences of three words of one toy language in another, .6 of them demonstrated rightly; a criticism is a "
+        "translation of one's own, .9 of them right and else what was to be criticised; of the demonstrated scores "
+        ".95 are true. Two members, 40 steps of 8 discussions of 4 rounds, no round shown again. The accuracy is the "
+        "mean of both. Late: the mean of the last fifth.",
     ),
 )

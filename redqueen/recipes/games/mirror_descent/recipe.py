@@ -37,12 +37,13 @@ from redqueen.curricula.dealt import Enumerated
 from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.measures.of_games import usual_measures
+from redqueen.objectives.batch import minibatches
 from redqueen.objectives.references import Reference
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
-from redqueen.recipes.games.mirror_descent.steps import check_listed, estimate, mirror_step, pack_toward
+from redqueen.recipes.games.mirror_descent.steps import as_a_whole, check_listed, estimate, mirror_step, pack_toward
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
@@ -57,6 +58,7 @@ class Config:
     steps: Count = 100
     matches_per_step: AnyCount = 1024  # 0 plays none: the values are worked out from all histories of the game
     updates: Count = 1  # of the policy towards what a step asks for
+    minibatches: Count = 1  # of states, dealt anew in each of these updates
     step_size: Positive = 1.0  # eta at the first step
     last_step_size: Positive = 0.1  # eta after the last
     pull: Positive = 1.0  # alpha at the first step
@@ -85,6 +87,7 @@ def train(config: Config, run: Run) -> Policy:
         now, gained, advantages = estimate(trajectories, learner, tree)
         batch = pack_toward(learner, mirror_step(now, rho, gained, size, pull), now)
         for _ in range(config.updates):
-            metrics = learner.update(batch, ExactKL(1.0))
+            for part in minibatches(batch, config.minibatches, as_a_whole, run.rng):
+                metrics = learner.update(part, ExactKL(1.0))
         run.report(learner, trajectories, advantages, metrics | {"pull": pull, "step_size": size})
     return learner

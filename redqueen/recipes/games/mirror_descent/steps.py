@@ -108,8 +108,9 @@ def closed_form(policy: np.ndarray, magnet: np.ndarray, gain: np.ndarray, size: 
 def pack_toward(learner: OpenPlayer, wanted: Strategy, now: Strategy) -> Batch:
     """A batch for `ExactKL` whose loss is the mean over the information states of KL(policy || wanted), [K] wanted
     probabilities each, for a learner that does as `now` there. It has a row for each reply at each state; the tokens
-    of a reply count by its probability, so that the divergences along the replies add up to that of whole replies. It
-    is empty where there is nothing to choose."""
+    of a reply count by its probability, so that the divergences along the replies add up to that of whole replies; the
+    rows of a state are one trajectory, so that minibatches keep them together. It is empty where there is nothing to
+    choose."""
     says, asks = reader(learner), list(wanted)
     said = [one_turn(ask, reply) for ask in asks for reply in _each_choice(ask, says)]
     batch = pack(said, [np.ones(1)] * len(said))
@@ -119,7 +120,15 @@ def pack_toward(learner: OpenPlayer, wanted: Strategy, now: Strategy) -> Batch:
     chances = np.concatenate([now[ask] for ask in asks])
     shares = torch.from_numpy(np.maximum(chances[of_row], LEAST) / len(asks))  # [B]
     batch = replace(batch, loss_weights=(batch.loss_weights != 0) * shares[:, None])
-    return beside(batch, _spelled(batch, [wanted[said[number].turns[0].ask] for number in of_row]))
+    batch = beside(batch, _spelled(batch, [wanted[said[number].turns[0].ask] for number in of_row]))
+    states = np.repeat(np.arange(len(asks)), [len(ask.choices) for ask in asks])
+    return replace(batch, trajectory=torch.from_numpy(states[of_row]))
+
+
+def as_a_whole(part: Batch) -> Batch:
+    """Some states of a batch of `pack_toward`, whose loss is the mean over these alone."""
+    first = (part.loss_weights != 0) & ((part.loss_weights != 0).cumsum(dim=1) == 1)  # where replies of a state begin
+    return replace(part, loss_weights=part.loss_weights / part.loss_weights[first].sum())
 
 
 def _each_choice(ask: Ask, says: Reader) -> list[Reply]:

@@ -1,14 +1,18 @@
 """Mirror descent: its closed form by hand, what replies brought, and the batch that leads to a wanted policy."""
 
+from random import Random
+
 import numpy as np
 import pytest
 
 from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.exploitability import GameTree, strategy_of
+from redqueen.objectives.batch import minibatches
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.players.scripted import Uniform
 from redqueen.recipes.games.mirror_descent import recipe
 from redqueen.recipes.games.mirror_descent.steps import (
+    as_a_whole,
     check_listed,
     closed_form,
     estimate,
@@ -72,6 +76,10 @@ def test_the_loss_is_the_divergence_of_whole_replies_from_what_is_wanted(model):
     apart = [float(p @ np.log(p / wanted[ask])) for ask, p in zip(asks, policy.probabilities(asks), strict=True)]
     assert float(loss) == pytest.approx(np.mean(apart), abs=1e-5)
     assert batch.reference.logprobs[batch.loss_weights == 0].abs().max() == 0
+    parts = minibatches(batch, 2, as_a_whole, Random(0))
+    assert sorted(float(ExactKL(1.0)(policy.likelihoods(part), part)[0]) for part in parts) == pytest.approx(
+        sorted(apart), abs=1e-5
+    )
 
 
 def test_a_table_comes_near_the_equilibrium_of_kuhn_poker(tmp_path):

@@ -56,7 +56,9 @@ _ALONE = re.compile(r"(?i)(?:option|choice)?\s*[(\[]?([A-J])[)\]]?[.:]?")
 _CODE = re.compile(r"\+?[0-9]+(?:[-–][0-9]+)+|[0-9]+(?:[-–./][0-9]+){2,}")  # a date, a range, a telephone number
 _GROUPS = re.compile(r"[-+]?[0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+(?:\.[0-9]+)?")  # 1 000 000
 _LISTED = re.compile(r"(?i)[(\[]?([A-J])[)\].:]+\s+(.+)", re.DOTALL)
-_MATHEMATICS = re.compile(r"\\[a-zA-Z{]+|\^|[0-9a-zA-Z)\]}]\s*[-+*/=<>]\s*[0-9a-zA-Z(\[{\\]|[(\[]\s*[-0-9a-z.]+\s*,")
+_MATHEMATICS = re.compile(
+    r"\\[a-zA-Z{]+|\^|[0-9a-zA-Z)\]}]\s*[-+*/=<>]\s*[0-9a-zA-Z(\[{\\]|[(\[]\s*[-0-9a-z.]+\s*,|\{\s*[-−]?[0-9./]+\s*,"
+)
 
 
 def boxed(text: str) -> str:

@@ -81,6 +81,14 @@ def test_each_answer_is_compared_as_what_it_is():
     assert verdict("I", "I", kind=T) is True, "a letter is a text where no choices are listed"
 
 
+def test_a_list_in_braces_is_compared_in_any_order():
+    pytest.importorskip("math_verify")
+    for reply in ("{2,-2}", "{-2, 2}", r"\boxed{\{-2, 2\}}", "The answer is {-2, 2}.", "2, -2"):
+        assert verdict("{2, -2}", reply) is True, reply
+    for reply in ("{2}", "{2, 2}", "{2, -3}", "2"):
+        assert verdict("{2, -2}", reply) is False, reply
+
+
 def test_a_comma_stands_before_decimals_where_the_set_has_it_so():
     def right(answer, reply):
         (found,) = find_grading("", N, commas=True).verdicts([Task("t", prompt="q", answer=answer)], [reply])

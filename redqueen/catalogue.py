@@ -112,7 +112,7 @@ class Catalogue:
     def _built(self, made: Any, parameters: str, spec: str, limited: bool) -> Any:
         """The object: a class or function is called with the parameters, any other object is returned unchanged.
         `limited` are the sizes that are shipped."""
-        if not callable(made):
+        if not (inspect.isclass(made) or inspect.isroutine(inspect.unwrap(made))):
             if parameters:
                 raise RedQueenError(f"{spec!r} names a finished {self.noun}, which takes no parameters")
             return made

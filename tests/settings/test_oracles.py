@@ -71,6 +71,19 @@ def test_an_oracle_of_ones_own_is_found_in_a_file():
     assert ask(find_oracle(f"{Path(__file__)}:Longest", Sums(), nobody), "long", "s") == 1.0
 
 
+def test_an_object_that_can_be_called_is_an_oracle_as_it_is(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from functools import partial\n"
+        "class By:\n    def __init__(self, chance): self.chance = chance\n"
+        "    def __call__(self, tasks, first, second, rng): return [self.chance for _ in tasks]\n"
+        "def drawn(chance, tasks, first, second, rng): return [chance for _ in tasks]\n"
+        "ready, part = By(0.75), partial(drawn, 0.25)\n"
+    )
+    assert ask(find_oracle(f"{path}:ready", Sums(), nobody), "a", "b") == 0.75
+    assert ask(find_oracle(f"{path}:part", Sums(), nobody), "a", "b") == 0.25
+
+
 def test_a_judge_is_asked_in_both_orders():
     first_always = Saying(lambda prompt, seed: "A")
     assert ask(find_oracle("judge:frozen", Sums(), lambda word, speech: first_always), "x", "y") == 0.5

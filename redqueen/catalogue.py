@@ -38,13 +38,15 @@ UNLIMITED = COUNTS | {"seed", "longest", "port"}  # they make nothing, or have l
 @dataclass(frozen=True)
 class Catalogue:
     """The names of one kind of thing ("game"), each with its place, "module:Name". `adapters` are found but not
-    listed among the names; `group` is the group of the entry points, `older` its former name."""
+    listed among the names; `group` is the group of the entry points, `older` its former name. A thing that is called
+    with `takes` arguments may be a function of so many."""
 
     noun: str
     shipped: Mapping[str, str]
     group: str
     adapters: Mapping[str, str] = field(default_factory=dict)
     older: str = ""
+    takes: int = 0
 
     def find(self, spec: str) -> Any:
         """The object that `spec` names: "name", "name:4,drop=true", "path/to/file.py:MyThing", "some.module:MyThing",
@@ -117,6 +119,9 @@ class Catalogue:
                 raise RedQueenError(f"{spec!r} names a finished {self.noun}, which takes no parameters")
             return made
         signature = inspect.signature(made)
+        needed = [each for each in signature.parameters.values() if each.default is each.empty]
+        if self.takes and len(needed) == self.takes and not (parameters or inspect.isclass(made)):
+            return made
         hints = _hints(made)
         positional: list[Any] = []
         named: dict[str, Any] = {}

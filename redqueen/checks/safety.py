@@ -140,7 +140,7 @@ def confusion(truth: Sequence[Labels], found: Sequence[Labels]) -> Metrics:
     return metrics
 
 
-_CATALOGUE = Catalogue("safety classifier", MappingProxyType({}), "redqueen.classifiers")
+_CATALOGUE = Catalogue("safety classifier", MappingProxyType({}), "redqueen.classifiers", takes=1)
 
 
 def find_classifier(spec: str) -> SafetyClassifier:

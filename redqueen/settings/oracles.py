@@ -373,7 +373,7 @@ def _classified(spec: str, word: str, model: str, settings: JudgeSettings) -> He
 
 
 def _own(spec: str) -> PreferenceOracle:
-    oracle = Catalogue("preference oracle", MappingProxyType({}), "redqueen.oracles").find(spec)
+    oracle = Catalogue("preference oracle", MappingProxyType({}), "redqueen.oracles", takes=4).find(spec)
     if not callable(oracle):
         raise RedQueenError(
             f"{spec!r} is no preference oracle: it cannot be called with tasks and two lists of answers"

@@ -90,6 +90,8 @@ def test_a_classifier_of_the_users_own_is_found_and_its_errors_are_errors(tmp_pa
     path = tmp_path / "mine.py"
     path.write_text(MINE)
     assert labelled(find_classifier(f"{path}:Mine"), [Exchange("p", "no")]) == [Labels(None, False, True)]
+    path.write_text(MINE + "\ndef mine(exchanges):\n    return Mine()(exchanges)\n")
+    assert labelled(find_classifier(f"{path}:mine"), [Exchange("p", "no")]) == [Labels(None, False, True)]
     with pytest.raises(RedQueenError, match="is not a safety classifier"):
         find_classifier(f"{path}:Slow")
     with pytest.raises(RuntimeError, match="the judge is down"):

@@ -84,6 +84,22 @@ def test_an_object_that_can_be_called_is_an_oracle_as_it_is(tmp_path):
     assert ask(find_oracle(f"{path}:part", Sums(), nobody), "a", "b") == 0.25
 
 
+def test_a_function_of_a_file_is_an_oracle_and_one_of_other_arguments_makes_one(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "def short(tasks, first, second, rng): return [float(len(a) < len(b)) for a, b in zip(first, second)]\n"
+        "def plus(tasks, first, second, rng, more=0.5): return [more for _ in tasks]\n"
+        "def made(chance: float = 0.25): return lambda tasks, first, second, rng: [chance for _ in tasks]\n"
+        "def asked(first, second): return 'A'\n"
+    )
+    assert ask(find_oracle(f"{path}:short", Sums(), nobody), "a", "long") == 1.0
+    assert ask(find_oracle(f"{path}:plus", Sums(), nobody), "a", "b") == 0.5
+    assert ask(find_oracle(f"{path}:made", Sums(), nobody), "a", "b") == 0.25
+    assert ask(find_oracle(f"{path}:made:0.75", Sums(), nobody), "a", "b") == 0.75
+    with pytest.raises(RedQueenError, match="missing a required argument: 'first'; it takes first, second"):
+        find_oracle(f"{path}:asked", Sums(), nobody)
+
+
 def test_a_judge_is_asked_in_both_orders():
     first_always = Saying(lambda prompt, seed: "A")
     assert ask(find_oracle("judge:frozen", Sums(), lambda word, speech: first_always), "x", "y") == 0.5

@@ -51,7 +51,7 @@ def find_reward_model(spec: str, questions: Evolving) -> RewardModel:
     Raises RedQueenError for anything else."""
     if not spec:
         return questions.rewards
-    model = Catalogue("reward model", MappingProxyType({}), "redqueen.reward_models").find(spec)
+    model = Catalogue("reward model", MappingProxyType({}), "redqueen.reward_models", takes=2).find(spec)
     if not callable(model):
         raise RedQueenError(f"{spec!r} is not a reward model: it cannot be called with tasks and answers")
     return cast(RewardModel, model)

@@ -108,6 +108,8 @@ def test_a_reward_model_is_the_domains_own_or_the_users(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("class Long:\n    def __call__(self, tasks, answers):\n        return [len(a) for a in answers]\n")
     assert find_reward_model(f"{file}:Long", domain)(tasks, ["a", "abc"]) == [1, 3]
+    file.write_text("def long(tasks, answers):\n    return [len(a) for a in answers]\n")
+    assert find_reward_model(f"{file}:long", domain)(tasks, ["a", "abc"]) == [1, 3]
     file.write_text("class Mute:\n    pass\n")
     with pytest.raises(RedQueenError, match="cannot be called"):
         find_reward_model(f"{file}:Mute", domain)

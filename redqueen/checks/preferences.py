@@ -24,16 +24,21 @@ def chances(
 ) -> np.ndarray:
     """[n] the oracle's probabilities. Raises RedQueenError unless there is a number from 0 to 1, or NaN, per task."""
     given = oracle(tasks, first, second, rng)
-    try:
-        found = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.full(0, np.nan)  # no numbers at all
+    found = numbers_in(given)
     if found.shape != (len(tasks),) or np.any((found < 0.0) | (found > 1.0)):
         told = " ".join(repr(given).split())
         raise RedQueenError(
             f"a preference oracle must give {len(tasks)} probabilities from 0 to 1, or NaN: not {told:.60}"
         )
     return found
+
+
+def numbers_in(given: object) -> np.ndarray:
+    """The numbers that somebody's function gave, None as NaN; [0] where they are none."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):  # the last of a tensor that asks for its gradient
+        return np.full(0, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,7 @@ class ByReward:
             raise RedQueenError(f"the sharpness of a preference must be above 0, not {self.sharpness:g}")
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        rewards = np.asarray(self.model([*tasks, *tasks], [*first, *second]), dtype=np.float64)
+        rewards = numbers_in(self.model([*tasks, *tasks], [*first, *second]))
         if rewards.shape != (2 * len(tasks),):
             raise RedQueenError(f"the reward model must give {2 * len(tasks)} numbers, one for each answer")
         gaps = rewards[: len(tasks)] - rewards[len(tasks) :]

@@ -44,8 +44,9 @@ def test_rewards_are_compared_by_bradley_and_terry():
     assert asked(ByReward(length, inf), ["aa", "a", "b"], ["a", "aaa", "c"]).tolist() == [1.0, 0.0, 0.5]
     assert asked(ByReward(length, 1e6), ["a" * 99], ["a"]).tolist() == [1.0]
     assert isnan(asked(ByReward(lambda tasks, answers: [nan, 0.0]), ["a"], ["b"])[0])
-    with pytest.raises(RedQueenError, match="must give 2 numbers"):
-        asked(ByReward(lambda tasks, answers: [0.0]), ["a"], ["b"])
+    for bad in ([0.0], None, ["good", "bad"], Unreadable()):
+        with pytest.raises(RedQueenError, match="must give 2 numbers"):
+            asked(ByReward(lambda tasks, answers, bad=bad: bad), ["a"], ["b"])
     with pytest.raises(RedQueenError, match="above 0, not 0"):
         ByReward(length, 0.0)
 
@@ -88,7 +89,17 @@ def test_each_pair_is_asked_about_once_and_equal_answers_not_at_all():
         tournament(lambda *_: np.array([1.5]), [TASK], [["a", "b"]], Random(0))
 
 
-@pytest.mark.parametrize("given", [[7.0], [-0.1], [0.5, 0.5], 0.5, None, ["much"], np.full((1, 1), 0.5)])
+class Unreadable:
+    """As a tensor of torch that still asks for its gradient."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[7.0], [-0.1], [0.5, 0.5], 0.5, None, ["much"], np.full((1, 1), 0.5), Unreadable()],
+)
 def test_what_is_no_probability_for_each_is_refused(given):
     with pytest.raises(RedQueenError, match="must give 1 probabilities from 0 to 1, or NaN"):
         chances(lambda *_: given, [TASK], ["a"], ["b"], Random(0))

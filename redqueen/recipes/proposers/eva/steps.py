@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from random import Random
 from typing import Annotated
 
 import numpy as np
 
+from redqueen.checks.preferences import numbers_in
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import cut_off, numbers
 from redqueen.curricula.draws import Independent, Weights, best_minus_worst, by_regret
@@ -43,13 +43,14 @@ class Rewards:
         episodes = episodes_of(groups)
         cut = [self._truncated != "graded" and cut_off(episode) for episode in episodes]
         texts = ["" if ended else text for text, ended in zip(said(episodes), cut, strict=True)]
-        rewards = self._model([episode.task for episode in episodes], texts)
-        if len(rewards) != len(episodes) or not all(isfinite(reward) for reward in rewards):
+        told = self._model([episode.task for episode in episodes], texts)
+        rewards = numbers_in(told)
+        if rewards.shape != (len(episodes),) or not np.isfinite(rewards).all():
             raise RedQueenError(
-                f"the reward model must give {len(episodes)} finite numbers, one for each answer, not {rewards!s:.60}"
+                f"the reward model must give {len(episodes)} finite numbers, one for each answer, not {told!s:.60}"
             )
         unknown = [ended and self._truncated == "unknown" for ended in cut]
-        given = [None if left_out else float(reward) for reward, left_out in zip(rewards, unknown, strict=True)]
+        given = [None if left_out else reward for reward, left_out in zip(rewards.tolist(), unknown, strict=True)]
         return with_facts(groups, [{"reward": reward} for reward in given])
 
 

@@ -96,7 +96,7 @@ def test_a_reward_model_gives_every_attempt_a_finite_number():
     graded = rewards.given(attempts)
     assert [reward_of(episode) for episode in episodes_of(graded)] == [0.0, 1.0]
     assert [float(each.rewards[0]) for each in score(graded, rewards.solver)] == [0.0, 1.0]
-    for bad in ([1.0], [1.0, float("nan")], [float("inf"), 0.0]):
+    for bad in ([1.0], [1.0, float("nan")], [float("inf"), 0.0], [1.0, None], ["good", "bad"], 3.0, None, [[1.0]] * 2):
         with pytest.raises(RedQueenError, match="2 finite numbers"):
             Rewards(lambda tasks, answers, bad=bad: bad).given(attempts)
 

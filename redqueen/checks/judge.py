@@ -169,6 +169,7 @@ def _doubted(text: str, match: re.Match[str]) -> bool:
 
 
 _MARKS = r"[\s*_`\"'(\[]*"
+_OPENED = r"[*_`\"'(]*+"  # marks before the noun: **Answer A**
 _NOUN = "(?:answer|response|option|choice|assistant|one|reply|solution)"
 _THING = rf"(?:{_NOUN}\s*+)"
 _ORDINAL = re.compile(rf"(?i)\b(?P<which>first|second)\s+{_NOUN}\b")
@@ -205,14 +206,17 @@ def _labels_in_prose(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
         ),
         re.compile(rf"(?i:<(?P<tag>answer|verdict|choice)>\s*{_THING}?)(?P<label>{words})\s*(?i:</(?P=tag)>)"),
         re.compile(rf"\\boxed\{{(?:\\text\{{)?\s*(?P<label>{words})\s*\}}"),
-        re.compile(rf"(?mi:\b{noun}\s*{_THING}?(?:is|was|:|=)[\s:]*+(?:clearly\s++|the\s++)?{_THING}?)(?m:{label})"),
+        re.compile(
+            rf"(?mi:\b{noun}\s*{_THING}?(?:is|was|:|=)[\s:*_`\"'(]*+(?:clearly\s++|the\s++)?{_OPENED}{_THING}?)"
+            rf"(?m:{label})"
+        ),
         _named(labels),
         re.compile(
             rf"(?i:\bI(?:\s+would|['’]d|\s+will|['’]ll)?\s+(?:prefer|choose|pick|select|go\s+with)\s++(?:the\s++)?"
-            rf"{_THING}?)(?m:{label})"
+            rf"{_OPENED}{_THING}?)(?m:{label})"
         ),
         re.compile(
-            rf"(?mi:\b(?:therefore|thus|hence|so|overall)[,:]?\s+(?:the\s+)?{_THING}){_MARKS}(?P<label>{words})"
+            rf"(?mi:\b(?:therefore|thus|hence|so|overall)[,:]?\s+(?:the\s+)?{_OPENED}{_THING}){_MARKS}(?P<label>{words})"
             r"(?m:[*_`\"')\]]*[.!]?[ *_]*$)"
         ),
         re.compile(

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from redqueen.checks.numeric import normalised
 from redqueen.questions.fenced import between_fences
 from redqueen.texts import between, said_aloud
 from redqueen.types import Refusal, Task
@@ -47,7 +48,7 @@ def read_proposal(reply: str, answered: bool = False, explained: bool = False) -
         return Refusal("too long")
     if len(question) < SHORTEST or question.strip("[]<>.… ").casefold() in _PLACEHOLDERS:
         return Refusal("no question")
-    if answered and not found[ANSWER]:
+    if answered and not normalised(found[ANSWER]):
         return Refusal("no answer")
     if explained and not found[RATIONALE]:
         return Refusal("no rationale")

@@ -35,6 +35,8 @@ def test_a_question_is_read_from_its_tags(reply, found):
 def test_an_answer_and_a_rationale_are_needed_where_they_are_asked_for():
     assert read_proposal(f"{Q}\n<answer>\n7</answer>", answered=True) == Written("What is 3 + 4?", "7")
     assert read_proposal(Q, answered=True) == Refusal("no answer")
+    for nothing in ("...", "?", "**", " "):  # nobody's answer could be the same
+        assert read_proposal(f"{Q}<answer>{nothing}</answer>", answered=True) == Refusal("no answer"), nothing
     assert read_proposal(f"<rationale>Add.</rationale>{Q}", explained=True) == Written("What is 3 + 4?", "", "Add.")
     assert read_proposal(Q, explained=True) == Refusal("no rationale")
 

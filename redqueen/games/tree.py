@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 from redqueen.games.talk import ask, forfeit, offence, told
 from redqueen.protocols import Play
-from redqueen.texts import file_text
+from redqueen.texts import file_text, well_formed
 from redqueen.types import Outcome, RedQueenError, Seat, Task, is_moderate, shown
 
 Node = Mapping[str, Any]
@@ -325,19 +325,23 @@ def text_of_tree(path: Path) -> str:
         raise RedQueenError(f"the tree {str(path)!r} cannot be read: {error.strerror}") from error
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these pairs. Raises ValueError for a key that is there twice, of which one would be lost."""
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs. Raises ValueError for a key that is there twice, of which one would be lost, and for
+    half of a character, which no terminal shows."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"an object has {twice!r:.60} twice")
+    for text in (text for pair in pairs for text in pair if isinstance(text, str)):
+        if well_formed(text) != text:
+            raise ValueError(f"the text {text!a:.60} holds half of a character")
     return found
 
 
 def from_json(path: Path) -> Tree:
     """The tree in a file. Raises RedQueenError with one line for a file that holds none."""
     try:
-        data = json.loads(text_of_tree(path), object_pairs_hook=_once_each)
+        data = json.loads(text_of_tree(path), object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise RedQueenError(f"{str(path)!r} is no JSON: {' '.join(str(error).split())}") from error
     wanted = {"roles": list, "root": Mapping}

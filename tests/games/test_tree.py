@@ -244,6 +244,8 @@ def test_a_fault_in_a_tree_is_one_line_with_its_place(root, said, tmp_path, caps
     [
         ("{", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
+        (json.dumps({**PENNIES, "rules": "\ud83d"}), r"no JSON: the text '\\ud83d' holds half of a character"),
+        (json.dumps(PENNIES).replace("heads", r"\udfff"), r"no JSON: the text '\\udfff' holds half of a character"),
         ("[]", "is no tree"),
         ('{"roles": ["a"], "root": {}, "payoffs": 1}', "has 'payoffs'; a tree has name, rules, roles and root"),
         ('{"roles": [1], "root": {}}', "roles of"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 
@@ -217,12 +217,14 @@ class Divided:
 
 
 def per_largest_score(games: Sequence[Game], largest: Sequence[float]) -> Divided:
-    """`as_it_fell` divided by the `largest` score of its game. Raises RedQueenError unless there is one number for
-    each game."""
+    """`as_it_fell` divided by the `largest` score of its game. Raises RedQueenError unless there is one number above 0
+    for each game."""
     if not games or len(games) != len(largest):
         raise RedQueenError(
             f"name one or more --games and as many --largest-scores, not {len(games)} games and {len(largest)} scores"
         )
+    if not all(0.0 < each < inf for each in largest):
+        raise RedQueenError(f"--largest-scores are numbers above 0, not {', '.join(f'{each:g}' for each in largest)}")
     return Divided(as_it_fell, {game.name: score for game, score in zip(games, largest, strict=True)})
 
 

@@ -283,6 +283,13 @@ def test_games_of_different_stakes_are_put_on_one_scale():
             per_largest_score(games, largest)
 
 
+@pytest.mark.parametrize("largest", [0.0, -2.0, math.inf, math.nan])
+def test_a_largest_score_that_turns_or_loses_a_game_is_refused(largest):
+    """A negative one would pay for losing."""
+    with pytest.raises(RedQueenError, match=f"numbers above 0, not 5, {largest:g}$"):
+        per_largest_score([IteratedDilemma(rounds=1), KuhnPoker()], [5.0, largest])
+
+
 def test_repeats_cost_their_share_of_a_turn():
     """Nine tokens, of which the second run of 1 2 3 4 was said before: 4 of 9; ten different ones cost nothing."""
     seat = Seat("solver")

@@ -84,6 +84,11 @@ class Tree:
         return all(abs(fsum(scores.values())) < 1e-9 for scores in self._ends)
 
     @cached_property
+    def _shared(self) -> bool:
+        """Whether all seats score the same at every end, as where there is one."""
+        return all(len(set(scores.values())) == 1 for scores in self._ends)
+
+    @cached_property
     def _ends(self) -> list[Mapping[str, float]]:
         return [node["scores"] for node in walked(self.root) if "scores" in node]
 
@@ -158,9 +163,9 @@ class Tree:
             if text not in choices:
                 lowest = min(0.0, *(score for scores in self._ends for score in scores.values()))
                 return (
-                    forfeit(seat, seats, -lowest, text)
-                    if len(seats) > 1
-                    else Outcome({seat: lowest}, offence(seat, text))
+                    Outcome(dict.fromkeys(seats, lowest), offence(seat, text))
+                    if self._shared
+                    else forfeit(seat, seats, -lowest, text)
                 )
             moves.append(text)
             node, place = node["choices"][text], _behind(place, text)

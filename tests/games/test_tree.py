@@ -13,7 +13,7 @@ from redqueen.games.tree import Tree, from_json
 from redqueen.measures.exact.exploitability import Forgets, GameTree
 from redqueen.play.table import Table
 from redqueen.players.scripted import Constant, Uniform
-from redqueen.types import Match, RedQueenError, Seat
+from redqueen.types import Match, RedQueenError, Reply, Seat
 
 NESTED = "[" * 900 + "]" * 900
 
@@ -130,6 +130,17 @@ def test_a_word_that_is_no_choice_loses_the_most(tmp_path):
     table.hear(Constant("edge").reply(table.asks))
     assert table.outcome.scores == {Seat("hider"): -2.0, Seat("seeker"): 2.0}
     assert table.outcome.facts == {"forfeit": "hider", "reason": "illegal"}
+
+
+def test_a_forfeit_costs_all_seats_of_a_cooperative_tree_the_same(tmp_path):
+    """Paid for it, a seat would learn to lead its partner to illegal replies, and no score would be shared."""
+    ends = {word: {"scores": {"a": score, "b": score}} for word, score in (("up", 3), ("down", -1))}
+    root = {"role": "a", "state": "Choose.", "choices": ends}
+    game = find_game(written(tmp_path, {"name": "team", "roles": ["a", "b"], "root": root}))
+    table = Table(Match(game, game.tasks()[0], dict.fromkeys(game.roles, Uniform())), 0)
+    table.hear([Reply("sideways")])
+    assert table.outcome.scores == {Seat("a"): -1.0, Seat("b"): -1.0}
+    assert table.outcome.facts == {"forfeit": "a", "reason": "illegal"}
 
 
 def test_a_seat_that_is_not_told_what_it_did_is_refused_where_it_counts(tmp_path):

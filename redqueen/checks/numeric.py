@@ -30,8 +30,8 @@ _WORD = re.compile(
 
 
 def normalised(text: str) -> str:
-    """The text in lower case, `one_spelling`, one minus and single spaces, without the quotes and end punctuation around
-    it; the mark of a factorial stays."""
+    """The text in lower case, `one_spelling`, one minus and single spaces, without the quotes and end punctuation
+    around it; the mark of a factorial stays."""
     folded = " ".join(one_spelling(text).replace("−", "-").casefold().split()).strip(_QUOTES)
     ended = folded.rstrip(".,;:!? ")
     if ended[-1:].isdigit():

@@ -17,7 +17,7 @@ from redqueen.measures.exact.histories import NoChance
 from redqueen.play.table import Table
 from redqueen.players.scripted import FirstChoice, Strategic
 from redqueen.protocols import Game, OpenPlayer, StatesInformation, has
-from redqueen.types import Ask, Match, Metrics, Outcome, RedQueenError, Reply, Seat, Task
+from redqueen.types import Ask, Match, Metrics, Outcome, RedQueenError, Reply, Seat, Strategy, Task
 
 MAX_POSITIONS = 50_000  # some 700 are explored in a second: a minute or so
 _TIE = 1e-9  # values closer than this are equal
@@ -36,6 +36,21 @@ class Solution:
     values: Mapping[Ask, float]  # [M] to the seat that moves, between perfect players
     choice_values: Mapping[Ask, np.ndarray]  # [M] -> [K] of each legal reply to the seat that moves
     children: Mapping[Ask, Sequence[Ask | Outcome]]  # [M] -> [K] where each legal reply leads
+
+    @property
+    def states(self) -> list[Ask]:
+        """[M] the positions, each after all those it can lead to."""
+        return list(self.values)
+
+    def reply_values(self, strategy: Strategy) -> Strategy:
+        """[K] for each position: what the seat to move expects of each of its replies when both follow the strategy
+        afterwards."""
+        found: dict[Ask, np.ndarray] = {}
+        expected: dict[Ask, float] = {}
+        for ask, children in self.children.items():
+            found[ask] = np.array([_worth(ask.seat, child, expected) for child in children])
+            expected[ask] = float(np.asarray(strategy[ask]) @ found[ask])
+        return found
 
     def strategy(self) -> Strategic:
         """The perfect player: any of the best moves, all equally likely."""

@@ -8,6 +8,7 @@ import pytest
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.talk import ask, told
 from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.measures.exact.exploitability import GameTree
 from redqueen.measures.exact.minimax import Solution, minimax_regret, solve, worst_case
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import FirstChoice, Strategic, Uniform
@@ -75,6 +76,23 @@ def test_regret_of_uniform_nim_by_hand():
     # as first: 1 move at 3, 1/4 of a move at 1; as second: 1/2 a move at 2, 1/2 a move at 1
     assert metrics["minimax_regret_reached"] == pytest.approx(0.5 / (1.25 + 1.0))
     assert metrics["minimax_mistakes"] == pytest.approx(0.5 / 4)
+
+
+def test_replies_are_worth_what_follows_them_between_players_who_follow_a_strategy():
+    solution = solve(Nim((3,)))
+    found = solution.reply_values(
+        {state: np.full(len(state.choices), 1 / len(state.choices)) for state in solution.states}
+    )
+    # uniform: 1 is won; 2 is -1 or 1, 0 in the mean; 3 leads to 2 or to 1
+    assert found[position(solution, "second: 2 left")].tolist() == [-1.0, 1.0]
+    assert found[position(solution, "first: 3 left")].tolist() == [0.0, -1.0]
+    game, rng = Nim((5, 7)), np.random.default_rng(0)
+    solution, tree = solve(game), GameTree(game)
+    drawn = {state: rng.dirichlet(np.ones(len(state.choices))) for state in tree.states}
+    merged, histories = solution.reply_values(drawn), tree.reply_values(drawn)
+    assert set(merged) == set(histories) == set(solution.states)
+    for state in tree.states:
+        np.testing.assert_allclose(merged[state], histories[state], atol=1e-12)
 
 
 def test_worst_case_of_a_greedy_player_by_hand():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,13 @@ import torch
 from redqueen.credit.advantages.statistics import RewardToGo
 from redqueen.credit.rewards import has_verdict
 from redqueen.measures.exact.exploitability import GameTree, strategy_of
+from redqueen.measures.exact.minimax import Solution, solve
 from redqueen.measures.of_games import lists_choices
 from redqueen.objectives.batch import beside, one_turn, pack
 from redqueen.players.language.reciter import Reader, reader
 from redqueen.players.scripted import Uniform
 from redqueen.players.transformer.rows import legal_tokens
-from redqueen.protocols import Game, MayBeClosed, OpenPlayer, has
+from redqueen.protocols import Game, MayBeClosed, OpenPlayer, StatesInformation, has
 from redqueen.types import Ask, Batch, Likelihoods, RedQueenError, Reply, Strategy, Trajectory
 
 LEAST = 1e-30  # a probability is at least this, so that its logarithm is a number
@@ -36,6 +38,15 @@ def check_listed(game: Game, policy: OpenPlayer) -> None:
         )
 
 
+def all_states(game: Game) -> GameTree | Solution:
+    """Every information state of a game, and what replies are worth there: the positions of a board game, each once
+    however many histories lead to it, or all histories of another game."""
+    if has(game, StatesInformation) and game.perfect_information:
+        with suppress(RedQueenError):  # its seats move at the same time, or it is not zero-sum
+            return solve(game)
+    return GameTree(game)
+
+
 def reply_values(trajectories: Sequence[Trajectory]) -> Strategy:
     """[K] for each information state that was met, in the order met: the mean of the rewards from there on for each of
     its listed replies, NaN for one that nobody gave. A trajectory without a verdict counts for nothing."""
@@ -51,13 +62,13 @@ def reply_values(trajectories: Sequence[Trajectory]) -> Strategy:
 
 
 def estimate(
-    trajectories: Sequence[Trajectory], policy: OpenPlayer, tree: GameTree | None = None
+    trajectories: Sequence[Trajectory], policy: OpenPlayer, tree: GameTree | Solution | None = None
 ) -> tuple[Strategy, Strategy, list[np.ndarray]]:
     """The policy's probabilities [K] at each information state that was met, by how much each reply is worth more there
     than what the policy expects [K] (`gains`), and that for the turns of each trajectory [N] (`credit`). With a
     `tree` these are all states of the game, and the exact values of replies where all seats follow the policy."""
     if tree:
-        now = tree.strategy(policy)
+        now = strategy_of(policy, tree.states)
         values = tree.reply_values(now)
     else:
         values = reply_values(trajectories)

@@ -7,11 +7,13 @@ import pytest
 
 from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.exploitability import GameTree, strategy_of
+from redqueen.measures.exact.minimax import Solution
 from redqueen.objectives.batch import minibatches
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.players.scripted import Uniform
 from redqueen.recipes.games.mirror_descent import recipe
 from redqueen.recipes.games.mirror_descent.steps import (
+    all_states,
     as_a_whole,
     check_listed,
     closed_form,
@@ -104,6 +106,14 @@ def test_exact_values_need_no_match(tmp_path, monkeypatch):
     reached = 0.047839  # by a simulation of the closed form that shares no code with this one
     assert tree.exploitability(tree.strategy(forty)) == pytest.approx(reached, abs=2e-6)
     assert read_final(tmp_path / "forty")["exploitability"] == pytest.approx(reached, abs=2e-6)
+
+
+def test_of_a_board_game_each_position_is_worked_out_once():
+    positions = all_states(find_game("connect:2,3,2"))
+    assert isinstance(positions, Solution)
+    assert isinstance(all_states(find_game("kuhn_poker")), GameTree)
+    now, gained, _ = estimate([], Uniform(), positions)
+    assert list(now) == list(gained) == positions.states
 
 
 def test_a_state_to_which_play_never_comes_stays_as_it_is():

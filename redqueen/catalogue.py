@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,7 @@ COUNTS = frozenset(("count", "tests"))  # parameters that say how many tasks the
 MOST_TASKS = 1_000_000
 MOST_SIZE = 10_000  # of a part of what is shipped: a folder may name it, and it is made before anything is asked
 UNLIMITED = COUNTS | {"seed", "longest", "port"}  # they make nothing, or have limits of their own
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,14 @@ class Catalogue:
     def _built(self, made: Any, parameters: str, spec: str, limited: bool) -> Any:
         """The object: a class or function is called with the parameters, any other object is returned unchanged.
         `limited` are the sizes that are shipped."""
-        if not (inspect.isclass(made) or inspect.isroutine(inspect.unwrap(made))):
+        if not (inspect.isclass(made) or isinstance(made, partial) or inspect.isroutine(inspect.unwrap(made))):
             if parameters:
                 raise RedQueenError(f"{spec!r} names a finished {self.noun}, which takes no parameters")
             return made
         signature = inspect.signature(made)
-        needed = [each for each in signature.parameters.values() if each.default is each.empty]
+        needed = [
+            each for each in signature.parameters.values() if each.default is each.empty and each.kind not in _REST
+        ]
         if self.takes and len(needed) == self.takes and not (parameters or inspect.isclass(made)):
             return made
         hints = _hints(made)
@@ -191,6 +195,7 @@ def _member(module: Any, name: str, place: str) -> Any:
 def _hints(made: Any) -> dict[str, Any]:
     """The types of the parameters, as far as their names can be found."""
     try:
+        made = made.func if isinstance(made, partial) else made
         return get_type_hints(made.__init__ if inspect.isclass(made) else made)
     except NameError:
         return {}

@@ -89,11 +89,15 @@ def test_a_function_of_a_file_is_an_oracle_and_one_of_other_arguments_makes_one(
     path.write_text(
         "def short(tasks, first, second, rng): return [float(len(a) < len(b)) for a, b in zip(first, second)]\n"
         "def plus(tasks, first, second, rng, more=0.5): return [more for _ in tasks]\n"
+        "def rest(tasks, first, second, rng, **more): return [0.5 for _ in tasks]\n"
         "def made(chance: float = 0.25): return lambda tasks, first, second, rng: [chance for _ in tasks]\n"
+        "import functools\nhalf = functools.partial(made, chance=0.5)\n"
         "def asked(first, second): return 'A'\n"
     )
     assert ask(find_oracle(f"{path}:short", Sums(), nobody), "a", "long") == 1.0
     assert ask(find_oracle(f"{path}:plus", Sums(), nobody), "a", "b") == 0.5
+    assert ask(find_oracle(f"{path}:rest", Sums(), nobody), "a", "b") == 0.5
+    assert ask(find_oracle(f"{path}:half", Sums(), nobody), "a", "b") == 0.5
     assert ask(find_oracle(f"{path}:made", Sums(), nobody), "a", "b") == 0.25
     assert ask(find_oracle(f"{path}:made:0.75", Sums(), nobody), "a", "b") == 0.75
     with pytest.raises(RedQueenError, match="missing a required argument: 'first'; it takes first, second"):

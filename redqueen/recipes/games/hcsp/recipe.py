@@ -13,7 +13,8 @@ A team is two policies: a captain who calls on events (`learner`), and players w
 
 Teams of the population are met as the Nash equilibrium of their win rates has it (`--opponents nash`). The team joins
 the population once the last `window` shares of points have a mean of `won` (stage 3: `won_by_both`) and a deviation of
-at most `deviation`, after `least` steps; and after `most` in any case. A new team goes on from where it is.
+at most `deviation`, after `least` steps; and after `most` in any case. It meets each team that is there in
+`matches_per_step` rallies then, which say its win rates. A new team goes on from where it is.
 
 Differences: `volley`, a small court in place of simulated drones; four skills with a policy together (the paper: eleven
 with one each); a moving baseline in place of a critic with lambda 0.95; the divergence of choices in place of that of
@@ -105,7 +106,7 @@ def train(config: Config, run: Run, measure: Callable[[Stages, int], Measure] = 
             batch = step.pack(trajectories, advantages)
             metrics = step.update(policy, batch, run.rng)
             run.report(policy, trajectories, advantages, metrics)
-        run.note(stages.observe(matches, episodes))
+        run.note(stages.observe(matches, episodes, run.rng))
     return captain
 
 

@@ -19,13 +19,13 @@ from redqueen.games.volley import CAPTAIN, SIDES, SKILLS, Volley
 from redqueen.measures.recitations import Rates
 from redqueen.opponents.payoffs import equilibrium
 from redqueen.opponents.pools import rebuilt, saved
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Uniform
-from redqueen.protocols import AMOUNT, COUNT, SHARE, Player, Policy, Reward, State, shaped
+from redqueen.protocols import COUNT, SHARE, Player, Policy, Reward, State, shaped
 from redqueen.runs.run import LEARNER
 from redqueen.types import Batch, Episode, Likelihoods, Match, Metrics, RedQueenError, Seat, Task, Trajectory, mean_of
 
 DRILLS, STRATEGY, BOTH = 1, 2, 3  # the stages
-FADES = 0.95  # old results of a team that learns
 PAIR = 2  # most teams that are met in the third stage
 
 
@@ -133,19 +133,23 @@ class Population:
         self._captain, self._skills = captain, skills
         self._members: list[tuple[Policy, Policy]] = []  # captains and skills, oldest first
         self._rates: list[list[float]] = []  # by member, its win rates against those before it
-        self._results: list[list[float]] = []  # by member, matches of the learner that it won and played, fading
 
     def __len__(self) -> int:
         return len(self._members)
 
-    def add(self, most: int) -> None:
-        """Keeps the team as it is now, with its win rates; beyond `most` the oldest one goes."""
-        self._rates.append([(won + 0.5) / (played + 1.0) for won, played in self._results])
+    @property
+    def teams(self) -> list[Team]:
+        return [Team(*each) for each in self._members]
+
+    def add(self, most: int, rates: Sequence[float] = ()) -> None:
+        """Keeps the team as it is now, with its win `rates` against those that are there; beyond `most` the oldest one
+        goes."""
+        assert len(rates) == len(self), "a team that joins has met all that are there"
+        self._rates.append(list(rates))
         self._members.append((self._captain.freeze(), self._skills.freeze()))
-        self._results.append([0.0, 0.0])
         if len(self._members) > most:
-            self._members, self._results = self._members[1:], self._results[1:]
-            self._rates = [rates[1:] for rates in self._rates[1:]]
+            self._members = self._members[1:]
+            self._rates = [each[1:] for each in self._rates[1:]]
 
     def matrix(self) -> np.ndarray:
         """[P, P] the win rates of members against one another."""
@@ -162,27 +166,16 @@ class Population:
         return np.full(len(self), 1.0 / len(self)) if opponents == "uniform" else equilibrium(self.matrix())
 
     def draw(self, opponents: str, count: int, rng: Random) -> list[Team]:
-        shares = self.shares(opponents).tolist()
-        return [Team(*self._members[pick(shares, rng.random())]) for _ in range(count)]
-
-    def observe(self, matches: Sequence[Match], points: Sequence[float]) -> None:
-        """Counts the learner's points against each member, 1 for one that it won; older ones fade."""
-        self._results = [[FADES * won, FADES * played] for won, played in self._results]
-        places = {captain.name: place for place, (captain, _) in enumerate(self._members)}
-        for match, point in zip(matches, points, strict=True):
-            captains = {match.cast[f"{side}_{CAPTAIN}"].name for side in SIDES} - {self._captain.name}
-            for name in captains & set(places):
-                won, played = self._results[places[name]]
-                self._results[places[name]] = [won + point, played + 1.0]
+        teams, shares = self.teams, self.shares(opponents).tolist()
+        return [teams[pick(shares, rng.random())] for _ in range(count)]
 
     def state(self) -> State:
-        return {**_saved(self._members), "rates": self._rates, "results": self._results}
+        return {**_saved(self._members), "rates": self._rates}
 
     def restore(self, state: State) -> None:
-        shape = {"captains": list, "skills": list, "rates": [[SHARE]], "results": [[AMOUNT]]}
-        shaped(state, shape, "the population: ")
+        shaped(state, {"captains": list, "skills": list, "rates": [[SHARE]]}, "the population: ")
         self._members = _rebuilt(self._captain, self._skills, state)
-        self._rates, self._results = [list(each) for each in state["rates"]], [list(each) for each in state["results"]]
+        self._rates = [list(each) for each in state["rates"]]
 
 
 class Stages:
@@ -243,12 +236,11 @@ class Stages:
 
     def matches(self, count: int, rng: Random) -> list[Match]:
         """The rallies of a step: drills among themselves under calls at random, else against the population."""
-        tasks = self.game.drills(self.drilled) if self.drilled else self.game.tasks()
-        dealt = [tasks[number % 2] for number in range(count)]
         if self.drilled:
             team = Team(Uniform(), self._skills)
-            return met(self.game, dealt, team, [team] * count)
-        return met(self.game, dealt, self.team, self._population.draw(self._config.opponents, count, rng))
+            return met(self.game, _dealt(self.game.drills(self.drilled), count), team, [team] * count)
+        rivals = self._population.draw(self._config.opponents, count, rng)
+        return met(self.game, _dealt(self.game.tasks(), count), self.team, rivals)
 
     @property
     def reward(self) -> Reward:
@@ -264,24 +256,41 @@ class Stages:
         found = [(0, spoken_by(self._captain, trajectories))]
         return found + ([(1, spoken_by(self._skills, trajectories))] if self.stage == BOTH else [])
 
-    def observe(self, matches: Sequence[Match], episodes: Sequence[Episode]) -> Metrics:
-        """The stage, the steps of players so far, and how the team fared; one that has converged joins the
-        population."""
-        self.ticks += sum(each.outcome.facts["ticks"] for each in episodes)
+    def observe(self, matches: Sequence[Match], episodes: Sequence[Episode], rng: Random) -> Metrics:
+        """The stage, the steps of players so far, and how the team fared; one that has converged joins the population,
+        once it has met each team of it in as many rallies as a step has."""
+        self._count(episodes)
         found: Metrics = {"knobs/stage": float(self.stage), "buffer/ticks": float(self.ticks)}
         if self.drilled:
             return found
-        points = [
-            point(each, next(side for side in SIDES if match.cast[f"{side}_{CAPTAIN}"] is self._captain))
-            for match, each in zip(matches, episodes, strict=True)
-        ]
-        self._population.observe(matches, points)
-        found |= {"points_won": mean_of(points), "buffer/teams": float(len(self._population))}
+        won = self._won(matches, episodes)
+        found |= {"points_won": won, "buffer/teams": float(len(self._population))}
         gate = self._gates[self.stage - STRATEGY]
-        if gate.observe(float(np.mean(points))):
+        if gate.observe(won):
             gate.restore({"rates": [], "seen": 0})
-            self._population.add(PAIR if self.stage == BOTH else self._config.population)
+            most = PAIR if self.stage == BOTH else self._config.population
+            self._population.add(most, [self._fares(team, len(matches), rng) for team in self._population.teams])
         return found
+
+    def _fares(self, rival: Team, count: int, rng: Random) -> float:
+        """The share of points that the team wins from a rival in `count` rallies, of which nothing is learned; a point
+        more is shared, so that no share is 0 or 1."""
+        matches = met(self.game, _dealt(self.game.tasks(), count), self.team, [rival] * count)
+        episodes = play(matches, rng)
+        self._count(episodes)
+        return (count * self._won(matches, episodes) + 0.5) / (count + 1.0)
+
+    def _count(self, episodes: Sequence[Episode]) -> None:
+        self.ticks += sum(each.outcome.facts["ticks"] for each in episodes)
+
+    def _won(self, matches: Sequence[Match], episodes: Sequence[Episode]) -> float:
+        """The share of these points that the team won."""
+        return mean_of(
+            [
+                point(each, next(side for side in SIDES if match.cast[f"{side}_{CAPTAIN}"] is self._captain))
+                for match, each in zip(matches, episodes, strict=True)
+            ]
+        )
 
     def state(self) -> State:
         return {
@@ -305,6 +314,10 @@ class Stages:
         for gate, found in zip(self._gates, state["gates"], strict=True):
             gate.restore(found)
         self.ticks = state["ticks"]
+
+
+def _dealt(tasks: Sequence[Task], count: int) -> list[Task]:
+    return [tasks[number % 2] for number in range(count)]
 
 
 def _rebuilt(captain: Policy, skills: Policy, state: State) -> list[tuple[Policy, Policy]]:

@@ -130,20 +130,33 @@ def test_a_population_keeps_win_rates_and_lets_the_oldest_go():
     captain, skills = pair()
     kept = Population(captain, skills)
     kept.add(2)
-    match = Match(court_of("volley:remember=false"), court_of("volley:remember=false").tasks()[0], {})
-    first = kept.draw("latest", 1, Random(0))[0]
-    cast = {"home_captain": captain, "away_captain": first.captain}
-    kept.observe([replace(match, cast=cast)] * 3, [1.0, 1.0, 1.0])
     captain.version = 7
-    kept.add(2)
+    kept.add(2, [0.875])
     assert kept.matrix() == pytest.approx(np.array([[0.5, 0.125], [0.875, 0.5]]))
     assert kept.shares("nash") == pytest.approx([0.0, 1.0], abs=1e-3)
     assert kept.shares("uniform").tolist() == [0.5, 0.5]
     assert kept.shares("latest").tolist() == [0.0, 1.0]
     captain.version = 9
-    kept.add(2)
+    kept.add(2, [0.9, 0.25])
     assert [each.captain.name for each in kept.draw("latest", 1, Random(0))] == ["learner@9"]
-    assert kept.matrix() == pytest.approx(np.full((2, 2), 0.5))
+    assert kept.matrix() == pytest.approx(np.array([[0.5, 0.75], [0.25, 0.5]]))
+    assert kept.shares("nash") == pytest.approx([1.0, 0.0], abs=1e-3)  # the latest is not the one to meet
+
+
+def test_a_team_that_joins_has_met_every_other_one(monkeypatch):
+    """Also those that the equilibrium had it meet no more: of them nothing would be known, and that counted as even."""
+    config = replace(SHORT, steps=9, drill_steps=0, strategy_steps=9, window=1, least=1, most=1, population=4)
+    stages = Stages(config, *pair())
+    monkeypatch.setattr("redqueen.recipes.games.hcsp.steps.point", lambda episode, side: 1.0)
+    for number in range(3):
+        stages.begin(number)
+        matches = stages.matches(8, Random(number))
+        episodes = play(matches, Random(number))
+        before = stages.ticks
+        stages.observe(matches, episodes, Random(number))
+        assert stages.ticks > before + sum(each.outcome.facts["ticks"] for each in episodes)
+    rate = 8.5 / 9.0
+    assert stages.state()["population"]["rates"] == [[], [rate], [rate] * 2, [rate] * 3]
 
 
 def test_a_leash_pulls_to_the_self_it_was_tied_to():

@@ -38,20 +38,12 @@ from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Enumerated
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import usual_measures
-from redqueen.objectives.batch import minibatches
 from redqueen.objectives.references import Reference
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
-from redqueen.recipes.games.mirror_descent.steps import (
-    all_states,
-    as_a_whole,
-    check_listed,
-    estimate,
-    mirror_step,
-    pack_toward,
-)
+from redqueen.recipes.games.mirror_descent.steps import all_states, estimate, mirror_step, pack_toward, parts_of
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
@@ -78,9 +70,8 @@ def train(config: Config, run: Run) -> Policy:
     game = find_game(config.game)
     curriculum = Enumerated(game.tasks())
     learner = config.learner.build(run.derived("learner"))
-    check_listed(game, learner)
+    tree = all_states(game, learner, needed=not config.matches_per_step)
     magnet = Reference(learner)
-    tree = None if config.matches_per_step else all_states(game)
     measures = usual_measures(game, learner, run.tests)
 
     for step in run.steps(config.steps, [learner], [magnet], measures):
@@ -95,7 +86,7 @@ def train(config: Config, run: Run) -> Policy:
         now, gained, advantages = estimate(trajectories, learner, tree)
         batch = pack_toward(learner, mirror_step(now, rho, gained, size, pull), now)
         for _ in range(config.updates):
-            for part in minibatches(batch, config.minibatches, as_a_whole, run.rng):
+            for part in parts_of(batch, config.minibatches, run.rng):
                 metrics = learner.update(part, ExactKL(1.0))
         run.report(learner, trajectories, advantages, metrics | {"pull": pull, "step_size": size})
     return learner

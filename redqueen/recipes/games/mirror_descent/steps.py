@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from redqueen.credit.rewards import has_verdict
 from redqueen.measures.exact.exploitability import GameTree, strategy_of
 from redqueen.measures.exact.minimax import Solution, solve
 from redqueen.measures.of_games import lists_choices
-from redqueen.objectives.batch import beside, one_turn, pack
+from redqueen.objectives.batch import beside, minibatches, one_turn, pack
 from redqueen.players.language.reciter import Reader, reader
 from redqueen.players.scripted import Uniform
 from redqueen.players.transformer.rows import legal_tokens
@@ -38,9 +39,13 @@ def check_listed(game: Game, policy: OpenPlayer) -> None:
         )
 
 
-def all_states(game: Game) -> GameTree | Solution:
-    """Every information state of a game, and what replies are worth there: the positions of a board game, each once
-    however many histories lead to it, or all histories of another game."""
+def all_states(game: Game, policy: OpenPlayer, needed: bool = True) -> GameTree | Solution | None:
+    """Where they are needed every information state of a game, and what replies are worth there: the positions of a
+    board game, each once however many histories lead to it, or all histories of another game. Raises RedQueenError as
+    `check_listed` does, needed or not."""
+    check_listed(game, policy)
+    if not needed:
+        return None
     if has(game, StatesInformation) and game.perfect_information:
         with suppress(RedQueenError):  # its seats move at the same time, or it is not zero-sum
             return solve(game)
@@ -136,8 +141,12 @@ def pack_toward(learner: OpenPlayer, wanted: Strategy, now: Strategy) -> Batch:
     return replace(batch, trajectory=torch.from_numpy(states[of_row]))
 
 
-def as_a_whole(part: Batch) -> Batch:
-    """Some states of a batch of `pack_toward`, whose loss is the mean over these alone."""
+def parts_of(batch: Batch, count: int, rng: Random) -> list[Batch]:
+    """A batch of `pack_toward` in `count` parts of states dealt anew; the loss of each is the mean over its own."""
+    return minibatches(batch, count, _as_a_whole, rng)
+
+
+def _as_a_whole(part: Batch) -> Batch:
     first = (part.loss_weights != 0) & ((part.loss_weights != 0).cumsum(dim=1) == 1)  # where replies of a state begin
     return replace(part, loss_weights=part.loss_weights / part.loss_weights[first].sum())
 

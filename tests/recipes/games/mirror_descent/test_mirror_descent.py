@@ -8,18 +8,17 @@ import pytest
 from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.exploitability import GameTree, strategy_of
 from redqueen.measures.exact.minimax import Solution
-from redqueen.objectives.batch import minibatches
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.players.scripted import Uniform
 from redqueen.recipes.games.mirror_descent import recipe
 from redqueen.recipes.games.mirror_descent.steps import (
     all_states,
-    as_a_whole,
     check_listed,
     closed_form,
     estimate,
     gains,
     pack_toward,
+    parts_of,
     reply_values,
 )
 from redqueen.runs.run import Run, read_final
@@ -78,7 +77,7 @@ def test_the_loss_is_the_divergence_of_whole_replies_from_what_is_wanted(model):
     apart = [float(p @ np.log(p / wanted[ask])) for ask, p in zip(asks, policy.probabilities(asks), strict=True)]
     assert float(loss) == pytest.approx(np.mean(apart), abs=1e-5)
     assert batch.reference.logprobs[batch.loss_weights == 0].abs().max() == 0
-    parts = minibatches(batch, 2, as_a_whole, Random(0))
+    parts = parts_of(batch, 2, Random(0))
     assert sorted(float(ExactKL(1.0)(policy.likelihoods(part), part)[0]) for part in parts) == pytest.approx(
         sorted(apart), abs=1e-5
     )
@@ -109,9 +108,10 @@ def test_exact_values_need_no_match(tmp_path, monkeypatch):
 
 
 def test_of_a_board_game_each_position_is_worked_out_once():
-    positions = all_states(find_game("connect:2,3,2"))
+    positions = all_states(find_game("connect:2,3,2"), Uniform())
     assert isinstance(positions, Solution)
-    assert isinstance(all_states(find_game("kuhn_poker")), GameTree)
+    assert isinstance(all_states(find_game("kuhn_poker"), Uniform()), GameTree)
+    assert all_states(find_game("kuhn_poker"), Uniform(), needed=False) is None
     now, gained, _ = estimate([], Uniform(), positions)
     assert list(now) == list(gained) == positions.states
 

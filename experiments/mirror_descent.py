@@ -160,7 +160,7 @@ LEDUC = Experiment(
     ),
     seeds=3,
 )
-PARTS, WHOLE, NARROW, UNTRAINED = "minibatches", "all positions at once", "first weights of .02", "not trained"
+PARTS, WHOLE, NARROW, ONE_UPDATE = "minibatches", "all positions at once", "first weights of .02", "one update"
 BOARD = Experiment(
     title="Tic-tac-toe, a tiny transformer made from nothing",
     asked="Does a transformer that follows the closed form come to lose one game in twenty to uniform play, and to a "
@@ -186,11 +186,11 @@ BOARD = Experiment(
         PARTS: {},
         WHOLE: {"minibatches": 1},
         NARROW: {"learner.model": "tiny:heads=8"},
-        UNTRAINED: {"steps": 1, "updates": 1, "minibatches": 1},
+        ONE_UPDATE: {"steps": 1, "updates": 1, "minibatches": 1},
     },
     figures=("minimax_regret_mean", "minimax_regret_reached", "payoff/uniform", "losses/uniform"),
-    compared=versus(PARTS, (WHOLE, NARROW, UNTRAINED), ("losses/uniform", "minimax_regret_mean")),
-    controls=(WHOLE, NARROW, UNTRAINED),
+    compared=versus(PARTS, (WHOLE, NARROW, ONE_UPDATE), ("losses/uniform", "minimax_regret_mean")),
+    controls=(WHOLE, NARROW, ONE_UPDATE),
     notes=(
         "12 steps, 12 passes in each over all 4,520 positions, with exact values of all replies between players who "
         "follow the policy: no match is played, and no perfect play is shown. 128 games against uniform play, both "

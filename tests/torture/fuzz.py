@@ -296,12 +296,17 @@ class Folders:
         self.place = place
         self.made: dict[str, Path] = {}
 
-    def try_one(self, text: str, random: Random) -> None:
-        folder = self.place / f"run of {text}"
+    def prepare(self, text: str) -> None:
+        """Trains a run, with all that is imported for it, before anybody counts the time that reading takes."""
         if text not in self.made:
+            folder = self.place / f"run of {text}"
             make = self.module.template if text == "league" else partial(self.module.template_of, text)
             make(folder)
             self.made[text] = folder
+
+    def try_one(self, text: str, random: Random) -> None:
+        self.prepare(text)
+        folder = self.made[text]
         ways = (self.module.damage, self.module.damage, self.module.damage_inside)
         found = self.module.tried(folder, random.getrandbits(32), random.choice(ways), most=2)
         assert not found, f"{text}: {found}"
@@ -334,6 +339,8 @@ def corpus(kind: str) -> list[str]:
 
 def fault(trial: Any, text: str, random: Random) -> str:
     """What went wrong with a text; "" if all is well."""
+    if isinstance(trial, Folders):
+        trial.prepare(text)
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)  # processor time: a busy machine is no hang
     signal.alarm(20 * PATIENCE)
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+from experiments.spiral import FROM_FIRST_WEIGHTS
 from redqueen.games.talk import told
 from redqueen.protocols import Play, Policy
 from redqueen.recipes.games import magnetic
@@ -167,11 +168,7 @@ BOARD = Experiment(
     "regret of .05?",
     trial=Training(recipe.train, evaluate_every=4),
     config=recipe.Config(
-        Learner(
-            model="tiny:heads=8,initializer_range=0.12",
-            learning_rate=2e-3,
-            optimization=Optimization(schedule="cosine"),
-        ),
+        FROM_FIRST_WEIGHTS,
         game="tic_tac_toe",
         steps=12,
         matches_per_step=0,

@@ -174,17 +174,16 @@ BOARD = Experiment(
     seeds=10,
 )
 
+FROM_FIRST_WEIGHTS = Learner(  # a tiny transformer that learns a board from nothing
+    model="tiny:heads=8,initializer_range=0.12", learning_rate=2e-3, optimization=Optimization(schedule="cosine")
+)
 EVEN, WIDE = "first weights of .02", "first weights of .12"
 FROM_NOTHING = Experiment(
     title="Tic-tac-toe, a tiny transformer made from nothing",
     asked="In twenty minutes, does a transformer come to lose one game in twenty to uniform play, and a regret of .05?",
     trial=Training(spiral.train, evaluate_every=50),
     config=spiral.Config(
-        Learner(
-            model="tiny:heads=8,initializer_range=0.12",
-            learning_rate=2e-3,
-            optimization=Optimization(schedule="cosine"),
-        ),
+        FROM_FIRST_WEIGHTS,
         game="tic_tac_toe:openings=8",
         steps=300,
         matches_per_step=384,

@@ -58,9 +58,7 @@ def prompts(count: int, chat: ChatFormat) -> list[Ask]:
 def speaker(dtype: str) -> TransformerPolicy:
     """A policy that says REPLY tokens, neither more nor fewer."""
     loaded = load_model(EMBEDDED, getattr(torch, dtype), "cpu")
-    policy = TransformerPolicy(
-        loaded, learning_rate=1e-6, max_completion_length=REPLY, constrain=False, token_budget=1024
-    )
+    policy = TransformerPolicy(loaded, learning_rate=1e-6, max_completion_length=REPLY, constrain=False)
     policy.manner = replace(policy.manner, stops=frozenset())
     return policy
 
@@ -202,7 +200,7 @@ def _written(policy: TransformerPolicy, asks: list[Ask]) -> Batch:
 
 
 def _backward(policy: TransformerPolicy, batch: Batch) -> None:
-    for part in parts_of(batch, 1024):
+    for part in parts_of(batch, 2048):
         likelihoods = policy.rate(part, 0, batch.tokens.shape[1])
         weights = batch.loss_weights[part.rows] * batch.advantages[part.rows]
         policy.forward.wearing(None, (-(weights * likelihoods.logprobs).sum()).backward)
@@ -316,36 +314,45 @@ def step(repeats: int) -> Made:
         "bfloat16, recomputing activations (its default)": ("trl", "bfloat16", "recompute"),
         "float32": ("trl", "float32", "keep"),
     }
-    ours = {dtype: _child(("redqueen", dtype, "keep"), repeats) for dtype in ("bfloat16", "float32")}
     for name, words in peers.items():
-        theirs = _child(words, repeats)
-        if isinstance(theirs, str):
-            return ("", "not measured"), [("TRL", theirs)], ""
-        own = ours[words[1]]
-        assert not isinstance(own, str), own
+        own, steps = ("redqueen", *words[1:2], "keep"), []  # before and after the peer: machines change their speed
+        for who in (own, words, own):
+            found = _child(who, repeats)
+            if isinstance(found, str):
+                return ("", "not measured"), [(who[0], found)], ""
+            steps.append(found)
+        before, theirs, after = steps
+        seconds = median(before.seconds + after.seconds)
+        held = max(before.gigabytes, after.gigabytes)
+        rates = sorted(median(theirs.seconds) / median(each.seconds) for each in (before, after))
         rows.append(
             (
                 name,
-                f"{theirs.seconds:.1f}",
-                f"{own.seconds:.1f}",
-                f"{theirs.seconds / own.seconds:.1f}",
+                f"{median(theirs.seconds):.1f}",
+                f"{seconds:.1f}",
+                f"{median(theirs.seconds) / seconds:.1f}",
+                f"{rates[0]:.1f} to {rates[1]:.1f}",
                 f"{theirs.gigabytes:.1f}",
-                f"{own.gigabytes:.1f}",
-                f"{own.gigabytes / theirs.gigabytes:.2f}",
+                f"{held:.1f}",
+                f"{held / theirs.gigabytes:.2f}",
             )
         )
-    headings = ("", "TRL, s", "here, s", "times as fast", "TRL, GB", "here, GB", "share of memory")
+    headings = (
+        *("", "TRL, s", "here, s", "times as fast", "beside our steps before, after it"),
+        *("TRL, GB", "here, GB", "share of memory"),
+    )
     note = (
         f"{PROMPTS} prompts of {PROMPT} tokens, {GROUP} replies of {REPLY} each: sampling, rewards, advantages, update "
         "of all weights. bfloat16 is TRL's mixed precision, and here bfloat16 weights with float32 masters. Peak "
-        "resident memory of the process."
+        f"resident memory of the process. Medians of {repeats} steps of TRL, and of ours {repeats} before and as many "
+        "after them."
     )
     return headings, rows, note
 
 
 @dataclass(frozen=True)
 class _Measured:
-    seconds: float  # median of a step
+    seconds: list[float]  # of each step
     gigabytes: float  # most that the process held
 
 
@@ -356,7 +363,7 @@ def _child(words: tuple[str, ...], repeats: int) -> _Measured | str:
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["it died without a word"])[-1]
     found = json.loads(done.stdout.strip().splitlines()[-1])
-    return _Measured(median(found["seconds"]), found["gigabytes"])
+    return _Measured(found["seconds"], found["gigabytes"])
 
 
 _HEADINGS = ("work", "transformers, s", "here, s", "times as fast", "here")

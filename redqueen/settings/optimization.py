@@ -30,7 +30,7 @@ class Optimization:
     gradient_checkpointing: bool = False
     """runs the layers again in the backward pass in place of keeping their states: less memory, a third more time"""
     micro_batch_tokens: Annotated[int | None, Within(1), unset("INT")] = None
-    """distinct tokens in one forward and backward pass, on which the memory of an update rests; 1024 on a CPU, 8192 on
+    """distinct tokens in one forward and backward pass, on which the memory of an update rests; 2048 on a CPU, 8192 on
     CUDA"""
     lora_alpha: Annotated[int | None, Within(1), unset("INT")] = None
     """the adapter is scaled by alpha / rank; twice the rank by default"""

@@ -31,6 +31,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
+from redqueen.players.transformer.compiled.slopes import attended_back, who_looks
 from redqueen.players.transformer.products import without_onednn
 from redqueen.players.transformer.trie import Run
 from redqueen.types import RedQueenError
@@ -61,6 +62,18 @@ class Blocks:
 
 
 @dataclass(frozen=True)
+class Sight:
+    """Who looks at whom in some blocks, the same in all layers."""
+
+    bias: Tensor  # [b, 1, shared * m, w], 0 where a query looks at a key and the lowest number elsewhere
+
+    @cached_property
+    def looks(self) -> Tensor:
+        """[b, W, M] uint8, keys by queries (`compiled/slopes.py`)."""
+        return who_looks(self.bias)
+
+
+@dataclass(frozen=True)
 class Lines:
     """The runs as flash attention reads them, which looks from a run's last query to the end of its path."""
 
@@ -78,7 +91,7 @@ class Pattern:
     runs: Sequence[Run]
     device: torch.device
     # equal in all layers: by query heads per key head, window and precision
-    _biases: dict[tuple[int, int | None, torch.dtype], list[Tensor]] = field(default_factory=dict)
+    _sights: dict[tuple[int, int | None, torch.dtype], list[Sight]] = field(default_factory=dict)
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None) -> Tensor:
         """[n, Hq, d], the attention of `query` [n, Hq, d] to `keys` and `values` [N, Hkv, d] of all N nodes."""
@@ -87,20 +100,20 @@ class Pattern:
             return flashed(query, _take(keys, lines.paths), _take(values, lines.paths), lines, scale, window)
         blocks, places = self.blocks
         shared = query.shape[1] // keys.shape[1]
-        biases = self._biases.get((shared, window, query.dtype))
-        if biases is None:
-            biases = [_bias(part.distances, shared, window, query.dtype) for part in blocks]
-            self._biases[shared, window, query.dtype] = biases
+        sights = self._sights.get((shared, window, query.dtype))
+        if sights is None:
+            sights = [Sight(_bias(part.distances, shared, window, query.dtype)) for part in blocks]
+            self._sights[shared, window, query.dtype] = sights
         gathered = sum(part.keys.numel() for part in blocks)
         many = gathered > MOST_KEPT * len(keys) and 2 * gathered * keys[0].numel() > FEW
         anew = many and torch.is_grad_enabled() and query.requires_grad
         answers = []
-        for part, bias in zip(blocks, biases, strict=True):
+        for part, sight in zip(blocks, sights, strict=True):
             if anew:
-                given = (query, keys, values, part, bias, scale)
+                given = (query, keys, values, part, sight, scale)
                 answers.append(checkpoint(_answer, *given, use_reentrant=False, preserve_rng_state=False))
             else:
-                answers.append(_answer(query, keys, values, part, bias, scale))
+                answers.append(_answer(query, keys, values, part, sight, scale))
         return _take(torch.cat(answers), places)
 
     @cached_property
@@ -154,7 +167,7 @@ def flashed(query: Tensor, keys: Tensor, values: Tensor, lines: Lines, scale: fl
     return in_one_order(found[0])
 
 
-def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Tensor, scale: float) -> Tensor:
+def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, sight: Sight, scale: float) -> Tensor:
     """[b * m, Hq, d], the attention of the queries of some blocks, block by block."""
     (count, size), (heads, width), key_heads = part.queries.shape, query.shape[1:], keys.shape[1]
     shared = heads // key_heads
@@ -162,35 +175,37 @@ def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Ten
     asked = asked.permute(0, 2, 3, 1, 4).reshape(count, key_heads, shared * size, width)
     told, said = _take(keys, part.keys).transpose(1, 2), _take(values, part.keys).transpose(1, 2)
     if query.device.type == "cpu":
-        answer: Tensor = _Attention.apply(asked, told, said, bias, scale)  # type: ignore[no-untyped-call]
+        answer: Tensor = _Attention.apply(asked, told, said, sight, scale)  # type: ignore[no-untyped-call]
     else:
-        answer = by_memory(asked, told, said, bias, scale)
+        answer = by_memory(asked, told, said, sight.bias, scale)
     answer = answer.view(count, key_heads, shared, size, width).permute(0, 3, 1, 2, 4)
     return answer.reshape(count * size, heads, width)
 
 
 class _Attention(torch.autograd.Function):
-    """torch's attention on a CPU, forward and backward by torch's own products: its many small ones take twice as long
-    by oneDNN, which the products with weights are left to."""
+    """torch's attention on a CPU, by torch's own products: its many small ones take twice as long by oneDNN, which the
+    products with weights are left to. Its gradient is compiled where the processor has tiles."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, scale: float) -> Tensor:
+    def forward(ctx: Any, query: Tensor, keys: Tensor, values: Tensor, sight: Sight, scale: float) -> Tensor:
         with without_onednn():
             answer, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-                query, keys, values, attn_mask=bias, scale=scale
+                query, keys, values, attn_mask=sight.bias, scale=scale
             )
-        ctx.scale = scale
-        ctx.save_for_backward(query, keys, values, bias, answer, sums)
+        ctx.sight, ctx.scale = sight, scale
+        ctx.save_for_backward(query, keys, values, answer, sums)
         found: Tensor = answer
         return found
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        query, keys, values, bias, answer, sums = ctx.saved_tensors
-        with without_onednn():
-            slopes = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-                slope, query, keys, values, answer, sums, 0.0, False, attn_mask=bias, scale=ctx.scale
-            )
+        query, keys, values, answer, sums = ctx.saved_tensors
+        slopes = attended_back(slope, query, keys, values, lambda: ctx.sight.looks, answer, sums, ctx.scale)
+        if slopes is None:
+            with without_onednn():
+                slopes = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+                    slope, query, keys, values, answer, sums, 0.0, False, attn_mask=ctx.sight.bias, scale=ctx.scale
+                )
         return (*slopes, None, None)
 
 

@@ -27,7 +27,7 @@ from torch import Tensor
 from redqueen.players.transformer.loading import cache_folder
 
 HERE = Path(__file__).parent
-SOURCES = tuple(HERE / name for name in ("between.cpp", "steps.cpp"))
+SOURCES = tuple(HERE / name for name in ("between.cpp", "steps.cpp", "slopes.cpp"))
 HEADERS = tuple(HERE / name for name in ("numbers.h", "tiles.h", "attention.h"))
 FLAGS = (
     *("-O3", "-march=native", "-mprefer-vector-width=512", "-fopenmp", "-fPIC", "-shared", "-std=c++17"),

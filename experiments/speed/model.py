@@ -319,7 +319,8 @@ def step(repeats: int) -> Made:
         for who in (own, words, own):
             found = _child(who, repeats)
             if isinstance(found, str):
-                return ("", "not measured"), [(who[0], found)], ""
+                assert who is words, found
+                return ("", "not measured"), [("TRL", found)], ""
             steps.append(found)
         before, theirs, after = steps
         seconds = median(before.seconds + after.seconds)

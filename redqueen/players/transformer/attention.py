@@ -193,18 +193,18 @@ class _Attention(torch.autograd.Function):
                 query, keys, values, attn_mask=sight.bias, scale=scale
             )
         ctx.sight, ctx.scale = sight, scale
-        ctx.save_for_backward(query, keys, values, answer, sums)
+        ctx.save_for_backward(query, keys, values, sight.bias, answer, sums)
         found: Tensor = answer
         return found
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        query, keys, values, answer, sums = ctx.saved_tensors
+        query, keys, values, bias, answer, sums = ctx.saved_tensors
         slopes = attended_back(slope, query, keys, values, lambda: ctx.sight.looks, answer, sums, ctx.scale)
         if slopes is None:
             with without_onednn():
                 slopes = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
-                    slope, query, keys, values, answer, sums, 0.0, False, attn_mask=ctx.sight.bias, scale=ctx.scale
+                    slope, query, keys, values, answer, sums, 0.0, False, attn_mask=bias, scale=ctx.scale
                 )
         return (*slopes, None, None)
 

@@ -76,16 +76,35 @@ def test_a_comparison_has_a_value_under_every_heading(small, name):
 
 def test_a_step_without_its_peer_says_what_is_missing(small, monkeypatch):
     def child(words, repeats):
-        return speed._Measured(1.0, 2.0) if words[0] == "redqueen" else "No module named 'trl'"
+        return speed._Measured([1.0], 2.0) if words[0] == "redqueen" else "No module named 'trl'"
 
     monkeypatch.setattr(speed, "_child", child)
     headings, rows, _ = speed.step(small)
     assert rows == [("TRL", "No module named 'trl'")]
     assert len(headings) == 2
-    monkeypatch.setattr(speed, "_child", lambda words, *_: speed._Measured(3.0 if words[0] == "trl" else 1.5, 4.0))
-    headings, rows, _ = speed.step(small)
-    assert [row[3] for row in rows] == ["2.0", "2.0", "2.0"]
+
+
+def test_a_step_is_measured_before_and_after_its_peer(monkeypatch):
+    asked = []
+
+    def child(words, repeats):
+        asked.append(words)
+        if words[0] == "trl":
+            return speed._Measured([3.0, 9.0, 3.0], 8.0)
+        return speed._Measured([1.0] * 3, 2.0) if len(asked) % 3 == 1 else speed._Measured([2.0] * 3, 4.0)
+
+    monkeypatch.setattr(speed, "_child", child)
+    headings, rows, _ = speed.step(3)
+    assert [row[1:] for row in rows] == 3 * [("3.0", "1.5", "2.0", "1.5 to 3.0", "8.0", "4.0", "0.50")]
     assert all(len(row) == len(headings) for row in rows)
+    ours, float32 = ("redqueen", "bfloat16", "keep"), ("redqueen", "float32", "keep")
+    halves = (("trl", "bfloat16", "keep"), ("trl", "bfloat16", "recompute"))
+    assert asked == [
+        *(each for half in halves for each in (ours, half, ours)),
+        float32,
+        ("trl", "float32", "keep"),
+        float32,
+    ]
 
 
 def test_a_child_reports_its_seconds_and_memory(monkeypatch, capsys):

@@ -1,4 +1,5 @@
-"""What a pass keeps for its gradient: no attention matrix, and of long rows no keys and values of each block."""
+"""What a pass keeps for its gradient: no attention matrix, and of long rows no keys and values of each block. The mask,
+which all layers share, is counted where each layer keeps it, and not where blocks gather again."""
 
 import pytest
 import torch
@@ -31,7 +32,7 @@ def kept(rows):
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["torch", "compiled"])
 @pytest.mark.parametrize(
-    ("count", "length", "by_torch", "by_ours"), [(1, 1024, 20.5, 16.0), (4, 512, 19.9, 15.4), (8, 128, 22.5, 18.0)]
+    ("count", "length", "by_torch", "by_ours"), [(1, 1024, 19.3, 14.8), (4, 512, 19.9, 15.4), (8, 128, 22.5, 18.0)]
 )
 def test_a_pass_keeps_keys_and_values_of_each_block_of_short_rows_alone_and_no_matrix(
     count, length, by_torch, by_ours, compiled, monkeypatch

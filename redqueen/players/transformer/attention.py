@@ -27,6 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
@@ -198,6 +199,7 @@ class _Attention(torch.autograd.Function):
         return found
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         query, keys, values, bias, answer, sums = ctx.saved_tensors
         slopes = attended_back(slope, query, keys, values, lambda: ctx.sight.looks, answer, sums, ctx.scale)

@@ -118,7 +118,7 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
         width=shape.width,
         layers=shape.layers,
         weight_bytes=bytes_each,
-        micro_batch=tuned.micro_batch_tokens or (8192 if device == "cuda" else 2048),
+        micro_batch=tuned.tokens_of_a_pass(device),
         recompute=tuned.gradient_checkpointing,
         eight_bit=tuned.optimizer == "adamw-8bit",
         copies=int(compared) + roles.count(FROZEN),

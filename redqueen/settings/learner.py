@@ -191,7 +191,7 @@ class Learner:
             raw=bool(self.raw_prompt),
             constrain=self.answer is None,
             cache_gigabytes=usual_cache(device) if self.cache_gigabytes is None else self.cache_gigabytes,
-            token_budget=tuned.micro_batch_tokens or (8192 if device.startswith("cuda") else 2048),
+            token_budget=tuned.tokens_of_a_pass(device),
             betas=tuned.betas,
             weight_decay=tuned.weight_decay,
             max_grad_norm=tuned.max_grad_norm,

@@ -58,6 +58,10 @@ class Optimization:
         """The names of the settings that are not at their defaults."""
         return tuple(field.name for field in fields(self) if getattr(self, field.name) != field.default)
 
+    def tokens_of_a_pass(self, device: str) -> int:
+        """Distinct tokens in one forward and backward pass on a device such as cpu or cuda:0."""
+        return self.micro_batch_tokens or (8192 if device.startswith("cuda") else 2048)
+
     @property
     def pace(self) -> Pace:
         """The schedule of the learning rate."""

@@ -218,3 +218,8 @@ def test_a_model_that_never_learns_is_held_once_and_has_no_optimiser(tmp_path):
     assert "_optimizer" not in vars(judge)
     assert not any(value.requires_grad for value in judge._loaded.model.parameters())
     assert sum(value.numel() for value in judge._loaded.model.parameters()) == 131_392
+
+
+def test_the_tokens_of_a_pass_are_those_of_the_device_or_those_asked_for():
+    assert [Optimization().tokens_of_a_pass(device) for device in ("cpu", "cuda", "cuda:1")] == [2048, 8192, 8192]
+    assert Optimization(micro_batch_tokens=100).tokens_of_a_pass("cuda") == 100

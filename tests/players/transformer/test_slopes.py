@@ -1,8 +1,11 @@
 import pytest
 import torch
 
+from redqueen.players.transformer import attention
 from redqueen.players.transformer.compiled import library
 from redqueen.players.transformer.compiled.slopes import attended_back, who_looks
+from redqueen.players.transformer.forward import Forward
+from redqueen.players.transformer.loading import tiny_model
 
 FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 FLASH_BACK = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
@@ -75,3 +78,28 @@ def test_who_looks_at_whom():
     assert seen.shape == (1, 32, 32)
     assert seen[0, :3, :2].tolist() == [[1, 1], [0, 1], [1, 0]]
     assert int(seen.sum()) == 4
+
+
+def test_a_model_learns_what_it_learns_by_torch(monkeypatch):
+    loaded = tiny_model(0, hidden=64, layers=2, heads=2)  # heads of 32
+    loaded.model.to(torch.bfloat16)
+    rows = [tuple((31 * row + place) % 200 + 5 for place in range(90)) for row in range(3)]
+    computed = []
+
+    def counted(*given):
+        computed.append(attended_back(*given))
+        return computed[-1]
+
+    def slopes(way):
+        monkeypatch.setattr(attention, "attended_back", way)
+        found = Forward(loaded.model).over(rows, [range(len(row)) for row in rows])
+        found.hidden.float().square().sum().backward()
+        grads = [each.grad.clone() for each in loaded.model.parameters() if each.grad is not None]
+        loaded.model.zero_grad()
+        return torch.cat([each.flatten() for each in grads])
+
+    ours, theirs = slopes(counted), slopes(lambda *given: None)
+    if None in computed:
+        pytest.skip(library.missing() or "this processor has no tiles")
+    assert computed
+    assert apart([ours], [theirs.double()])[0] < 0.02

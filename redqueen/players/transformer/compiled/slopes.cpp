@@ -134,13 +134,12 @@ void attend_back(const Head& head, Room& room) {
 
 // The gradients of queries [blocks, heads, rows, width] and of keys and values [blocks, places, heads, width] from those
 // of the answers, `slope` like the queries; `sums` [blocks, heads, rows] are the logarithms of what shares were divided
-// by, and `seen` [blocks, whole places, whole rows] says who looks where. 0 where the processor has no tiles.
-extern "C" long attend_back(const bfloat16* query, const bfloat16* keys, const bfloat16* values, const uint8_t* seen,
+// by, and `seen` [blocks, whole places, whole rows] says who looks where. For processors with tiles.
+extern "C" void attend_back(const bfloat16* query, const bfloat16* keys, const bfloat16* values, const uint8_t* seen,
                             const bfloat16* slope, const bfloat16* answer, const float* sums, bfloat16* of_query,
                             bfloat16* of_keys, bfloat16* of_values, long blocks, long heads, long rows, long places,
                             long width, float scale) {
 #if defined(__AMX_BF16__)
-    if (!has_tiles()) return 0;
 #pragma omp parallel
     {
         Multiplying multiplying;
@@ -156,8 +155,8 @@ extern "C" long attend_back(const bfloat16* query, const bfloat16* keys, const b
                             room);
             }
     }
-    return 1;
-#else
-    return 0;
 #endif
 }
+
+// Whether the processor has them, and lets this process use them.
+extern "C" long multiplies_in_tiles() { return has_tiles(); }

@@ -46,18 +46,17 @@ def attended_back(
     found = [torch.empty_like(each) for each in given]
     (blocks, heads, rows, _), places = query.shape, keys.shape[2]
     pointers = [each.data_ptr() for each in (*given, looks, *rest, *found)]
-    if not compute(*pointers, blocks, heads, rows, places, width, scale):
-        return None
+    compute(*pointers, blocks, heads, rows, places, width, scale)
     return found[0], found[1].transpose(1, 2), found[2].transpose(1, 2)
 
 
 @cache
-def _function() -> Callable[..., int] | None:
-    """The compiled function, which says 0 where the processor has no tiles; None where it is not compiled."""
+def _function() -> Callable[..., None] | None:
+    """The compiled function; None where it is not compiled, or the processor has no tiles."""
     made = library()
-    if isinstance(made, str):
+    if isinstance(made, str) or not made.multiplies_in_tiles():
         return None
     function = made.attend_back
-    function.argtypes, function.restype = [*10 * [POINTER], *5 * [COUNT], NUMBER], COUNT
-    compute: Callable[..., int] = function
+    function.argtypes, function.restype = [*10 * [POINTER], *5 * [COUNT], NUMBER], None
+    compute: Callable[..., None] = function
     return compute

@@ -131,12 +131,12 @@ inline bool has_tiles() {  // which a process must ask for
 
 // What was written lies in memory. GCC's operations on tiles do not say what they read: without this it may leave out or
 // put off what only they would see.
-inline void written() { asm volatile("" ::: "memory"); }
+inline void written(const void* what) { asm volatile("" ::"r"(what) : "memory"); }
 
 inline void add_in_tiles(const bfloat16* rows, const bfloat16* weight, long n, long tiles, How how, Sums sums) {
     constexpr long wide = sizeof(float) * SIDE, line = sizeof(bfloat16) * SIDE, half = SIDE * SIDE / 2;
     const bfloat16* below = rows + tiles * TILE_OF_ROWS;
-    written();
+    written(rows);
     if (how.begins) {
         _tile_zero(0);
         _tile_zero(1);
@@ -201,7 +201,7 @@ struct Multiplying {
         if (!has_tiles()) return;
         alignas(64) struct { uint8_t palette = 1, start = 0, none[14] = {}; uint16_t bytes[16] = {}; uint8_t rows[16] = {}; } of;
         for (int i = 0; i < 8; ++i) of.bytes[i] = 64, of.rows[i] = 16;
-        asm volatile("" ::"r"(&of) : "memory");
+        written(&of);
         _tile_loadconfig(&of);
 #endif
     }
